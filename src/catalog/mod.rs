@@ -1,0 +1,3 @@
+//! The catalog: what messages mean, as data.
+
+pub mod schema;

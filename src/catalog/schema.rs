@@ -1,0 +1,326 @@
+//! The shape of the catalog's data files.
+//!
+//! Owns the serde types of signatures, structure tables, causes and phases, and what each key means.
+//! Never matches text (see `matcher`) and never judges (see `verdict`).
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// What a matched line is for the launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// States a cause.
+    Root,
+    /// Says that something failed elsewhere ("see root cause above"); carries an inner text at most.
+    Wrapper,
+    /// Fails because something else died before.
+    Consequence,
+    /// Looks like a failure and is none.
+    Benign,
+    /// A benign-looking or warning line that makes a served launch `degraded`.
+    Degraded,
+    /// The process enters `phase`.
+    Phase,
+    /// A launch begins here: banner, `non-default args`, `server_args=`.
+    Launch,
+    /// The server is ready: requests may run.
+    Ready,
+    /// An orderly end: shutdown after serving, a batch job that finished.
+    Stop,
+    /// Tells how a process ended (exit code, signal), its own or another's.
+    Exit,
+    /// Only carries figures, settings or identity.
+    Note,
+    /// Output of a program that is no launch (a build, a client, a diagnostic script).
+    NoLaunch,
+}
+
+/// Where a signature may match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Site {
+    /// The start of a message, or anywhere in an exception's message.
+    #[default]
+    Any,
+    /// The start of a message after all prefixes are peeled.
+    Message,
+    /// Anywhere in a message whose line has a log header of a known program.
+    Header,
+    /// Anywhere in the message of an exception line.
+    Exception,
+}
+
+/// One signature.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignatureDef {
+    /// Stable id, `program.words-with-dashes`.
+    pub id: String,
+    /// What it is.
+    pub role: Role,
+    /// Cause id; `gpu-oom.*` means: by the phase of the process. Required for `root`.
+    pub cause: Option<String>,
+    /// The program that prints it: `vllm`, `sglang`, `ray`, `nccl`, `torch`, `cuda`, `python`, `kernel`, `k8s`, `slurm`, ….
+    pub program: String,
+    /// For `phase`: the phase entered. Otherwise the phase that the text itself fixes, if it does.
+    pub phase: Option<String>,
+    /// Phases in which it can occur; empty means any. Agreement raises confidence.
+    #[serde(default)]
+    pub phases: Vec<String>,
+    /// Where it may match.
+    #[serde(default)]
+    pub at: Site,
+    /// Regular expression that the full exception type must match (unanchored), for exception sites.
+    pub exception: Option<String>,
+    /// Literal text, one of which must be contained; the longest stable fragments. Never empty, each at least four bytes.
+    pub literal: Vec<String>,
+    /// Regular expression; without one the literal itself is the pattern. Named groups capture, see the catalog's README.
+    pub pattern: Option<String>,
+    /// The group `inner` is an exception or message of its own and is looked up in turn.
+    #[serde(default)]
+    pub quotes: bool,
+    /// The phase marker is printed by one rank for its whole group.
+    #[serde(default)]
+    pub shared: bool,
+    /// The marker may be entered from a later phase (nested or repeated work).
+    #[serde(default)]
+    pub back: bool,
+    /// Signature ids, cause ids or `family.*` that this one explains whatever the order of lines.
+    #[serde(default)]
+    pub explains: Vec<String>,
+    /// Sub-reason for causes whose remedies differ by it (`memlock`, `nofile`, `nproc`).
+    pub reason: Option<String>,
+    /// Title of the cause in this very form, where the general one is too vague.
+    pub title: Option<String>,
+    /// Tags of the verdict: `unified`, `draft`, `leftover`.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// The advice in this line is wrong for these causes (`id` or `family.*`) for the reason given.
+    #[serde(default)]
+    pub wrong_advice: BTreeMap<String, String>,
+    /// Version range of the program, `0.9.1..0.13.0`, `0.20..`, or empty for all.
+    #[serde(default)]
+    pub versions: String,
+    /// Program, version range and file that print it; or the logs it was seen in.
+    pub source: String,
+    /// Lines that must match.
+    #[serde(rename = "match")]
+    pub matches: Vec<String>,
+    /// Lines that must not match.
+    #[serde(default)]
+    pub no_match: Vec<String>,
+}
+
+/// A row of the frame table: where in the code → which phase.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FrameDef {
+    /// Suffix of the module path, `vllm/v1/worker/gpu_worker.py`, or a directory part ending in `/`.
+    pub module: String,
+    /// Function names; empty means any function of the module.
+    #[serde(default)]
+    pub function: Vec<String>,
+    /// Phase of the process while this frame runs.
+    pub phase: String,
+    /// Subsystem, for the report.
+    #[serde(default)]
+    pub subsystem: String,
+    /// Cause family that this place hints at.
+    pub family: Option<String>,
+    /// Cause of a device out-of-memory raised here, where it is not the phase's own.
+    pub oom: Option<String>,
+    /// The phase is that of the caller if an outer frame of the table says so (nested work takes the outer phase).
+    #[serde(default)]
+    pub defer: bool,
+}
+
+/// A row of the exception table: type → family hint.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExceptionDef {
+    /// Last part of the type, `ModuleNotFoundError`, or a full type if it contains a dot.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Cause, where the type alone decides it.
+    pub cause: Option<String>,
+    /// Family hint.
+    pub family: Option<String>,
+    /// The type alone proves nothing.
+    #[serde(default)]
+    pub ambiguous: bool,
+    /// It only ever reports a failure elsewhere.
+    #[serde(default)]
+    pub wrapper: bool,
+    /// It is how a peer's death shows.
+    #[serde(default)]
+    pub consequence: bool,
+}
+
+/// Would the same launch end the same way?
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RetryDef {
+    /// `pointless`, `after-change`, `may-help` or `unknown`.
+    pub verdict: String,
+    /// Reason, one sentence.
+    pub why: String,
+    /// Whether the same node is advisable.
+    pub same_node: Option<bool>,
+    /// What has to happen before.
+    pub after: Option<String>,
+}
+
+/// What does not help.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoHelpDef {
+    /// What people try.
+    pub title: String,
+    /// Why it does not help.
+    pub why: String,
+    /// Engines it is said for; empty for all.
+    #[serde(default)]
+    pub engines: Vec<String>,
+}
+
+/// One command that would show what the log cannot.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvidenceDef {
+    /// What to get.
+    pub what: String,
+    /// Why.
+    pub why: String,
+    /// The command.
+    pub command: String,
+    /// Conditions as in remedies (`kubernetes`, `ray`, `slurm`); empty for always.
+    #[serde(default)]
+    pub when: Vec<String>,
+}
+
+/// One cause.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CauseDef {
+    /// `family.cause`.
+    pub id: String,
+    /// Title, a noun phrase of at most 70 characters: "Out of GPU memory during CUDA graph capture".
+    pub title: String,
+    /// What "{who} …" did, for the headline: "ran out of GPU memory during CUDA graph capture".
+    pub headline: String,
+    /// What it means, two to four sentences for `explain` and the story.
+    pub meaning: String,
+    /// How it differs from its neighbours.
+    #[serde(default)]
+    pub differs: String,
+    /// `strong`, `generic` or `weak`.
+    #[serde(default = "strong")]
+    pub strength: String,
+    /// The phase it has where nothing else tells.
+    pub phase: Option<String>,
+    /// Who can act: `launch-config`, `node`, `cluster`, `network`, `image`, `model`, `engine-bug`, `external`, `unknown`.
+    pub owner: String,
+    /// Retry verdict.
+    pub retry: RetryDef,
+    /// What does not help.
+    #[serde(default)]
+    pub will_not_help: Vec<NoHelpDef>,
+    /// What to look at next; required for weak causes.
+    #[serde(default)]
+    pub next_evidence: Vec<EvidenceDef>,
+    /// Sources.
+    #[serde(default)]
+    pub sources: Vec<String>,
+}
+
+fn strong() -> String {
+    "strong".to_owned()
+}
+
+/// One flag, variable, command or configuration value to change.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeDef {
+    /// `flag`, `env`, `command` or `config`.
+    pub kind: String,
+    /// Name, `--gpu-memory-utilization`.
+    pub name: String,
+    /// Value now, may hold `{placeholders}` of the formula or `{setting:name}`.
+    pub from: Option<String>,
+    /// Value to set, same placeholders.
+    pub to: Option<String>,
+}
+
+/// One remedy.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RemedyDef {
+    /// Stable id, words with dashes.
+    pub id: String,
+    /// Imperative sentence without a full stop. `{to}` and other placeholders are filled where a formula gives them.
+    pub title: String,
+    /// Title when the formula has no figures.
+    pub plain_title: Option<String>,
+    /// Why it helps.
+    pub why: String,
+    /// Cause id (or `family.*`) → place within that cause: least invasive and best fitting first.
+    #[serde(rename = "for")]
+    pub applies: BTreeMap<String, u32>,
+    /// Engines it exists in; empty for all.
+    #[serde(default)]
+    pub engines: Vec<String>,
+    /// Versions of that engine it exists in, `0.20..`.
+    #[serde(default)]
+    pub versions: String,
+    /// Conditions that must hold, see `remedy::conditions`.
+    #[serde(default)]
+    pub when: Vec<String>,
+    /// Conditions that must not hold.
+    #[serde(default)]
+    pub unless: Vec<String>,
+    /// Sub-reasons it is for; empty for all.
+    #[serde(default)]
+    pub reasons: Vec<String>,
+    /// What to change.
+    #[serde(default)]
+    pub change: Vec<ChangeDef>,
+    /// Formula that computes the placeholders, by name.
+    pub formula: Option<String>,
+    /// What it costs.
+    pub cost: String,
+    /// `low`, `medium` or `high`.
+    pub risk: String,
+    /// Command or observation that shows it took.
+    pub verify: String,
+    /// Remedy it belongs together with.
+    pub pair_with: Option<String>,
+    /// Whether it only unblocks (the pressure stays).
+    #[serde(default)]
+    pub unblocks_only: bool,
+    /// Sources.
+    #[serde(default)]
+    pub sources: Vec<String>,
+}
+
+/// One data file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataFile {
+    /// Signatures.
+    #[serde(default)]
+    pub signature: Vec<SignatureDef>,
+    /// Frame table.
+    #[serde(default)]
+    pub frame: Vec<FrameDef>,
+    /// Exception table.
+    #[serde(default)]
+    pub exception: Vec<ExceptionDef>,
+    /// Causes.
+    #[serde(default)]
+    pub cause: Vec<CauseDef>,
+    /// Remedies.
+    #[serde(default)]
+    pub remedy: Vec<RemedyDef>,
+}

@@ -1,0 +1,8 @@
+//! coroner reads the logs of a failed LLM inference launch and says why it died, in which phase, in which
+//! process, on which evidence, and what to change first.
+
+pub mod catalog;
+pub mod event;
+pub mod record;
+pub mod report;
+pub mod time;

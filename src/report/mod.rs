@@ -1,0 +1,3 @@
+//! The report model and its views.
+
+pub mod model;
