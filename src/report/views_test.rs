@@ -1,0 +1,241 @@
+//! Tests of all views over the same reports.
+
+use super::model::{Outcome, Report};
+use super::*;
+
+const FORMATS: [Format; 3] = [Format::Terminal, Format::Markdown, Format::Json];
+
+/// Lines that try to act on a terminal, on Markdown or on a reader's eye.
+const GALLERY: &[&str] = &[
+    "\u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[1;1Hall is well",
+    "\u{1b}]52;c;ZWNobyBoaQ==\u{1b}\\clipboard",
+    "\u{1b}]8;;https://evil.example\u{1b}\\click\u{1b}]8;;\u{1b}\\",
+    "\u{9b}31mred \u{9d}0;t\u{9c} \u{85}next",
+    "bell\u{7} back\u{8}\u{8}\u{8} nul\0 del\u{7f} vt\u{b} ff\u{c}",
+    "overwritten\rhealthy\r\nnew line\nmore",
+    "exe\u{202e}gpj.sh \u{2066}isolated\u{2069} zero\u{200b}width\u{200d}\u{feff} tag\u{e0041}",
+    "sep\u{2028}arator \u{2029} soft\u{ad}hyphen",
+    "``` \n```\n# heading\n<script>alert(1)</script> </details>",
+    "````````````text",
+    "@octocat fixes #1, org/repo#2, https://github.com/o/r/issues/3 ![x](y) | cell | <!-- -->",
+    "模型\u{301}\u{301}\u{301}\u{301}\u{301}",
+    "",
+    " ",
+    "\t\t",
+];
+
+fn all(report: &Report) -> String {
+    let narrow = Style {
+        width: 40,
+        explain_confidence: true,
+        ..Style::default()
+    };
+    let mut out = String::new();
+    for format in FORMATS {
+        out.push_str(&render(report, format, &Style::default()));
+        out.push_str(&render(report, format, &narrow));
+    }
+    out + &json::line(report)
+}
+
+#[test]
+fn nothing_of_a_hostile_line_acts_in_any_format() {
+    for line in GALLERY
+        .iter()
+        .map(|line| (*line).to_owned())
+        .chain([GALLERY.concat(), "x".repeat(5000)])
+    {
+        let rendered = all(&sample::hostile(&line));
+        let clean = text::safe_lines(&rendered);
+        assert_eq!(rendered, clean, "{line:?}");
+        assert!(!rendered.contains('\r'));
+    }
+}
+
+#[test]
+fn in_colour_only_our_own_sequences_remain() {
+    let style = Style {
+        color: true,
+        ..Style::default()
+    };
+    for line in GALLERY {
+        let rendered = render(&sample::hostile(line), Format::Terminal, &style);
+        // Ours are all colours (`ESC [ … m`); none of the log's other sequences is left.
+        for sequence in rendered.split('\u{1b}').skip(1) {
+            let end = sequence.find(|c: char| !matches!(c, '[' | ';' | '0'..='9'));
+            assert_eq!(end.and_then(|at| sequence[at..].chars().next()), Some('m'), "{line:?}");
+        }
+    }
+    let plain = render(&sample::graph_capture(), Format::Terminal, &Style::default());
+    let colour = render(&sample::graph_capture(), Format::Terminal, &style);
+    assert!(colour.contains("\u{1b}[31m") || colour.contains("\u{1b}[1m\u{1b}[31m"));
+    assert_eq!(text::safe_lines(&colour), plain, "colour changes no word");
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for width in [40, 60, 80, 120] {
+        let style = Style {
+            width,
+            ..Style::default()
+        };
+        let mut reports = vec![sample::graph_capture(), sample::quiet(Outcome::Healthy, "It serves")];
+        reports.extend(GALLERY.iter().map(|line| sample::hostile(line)));
+        for report in reports {
+            for line in render(&report, Format::Terminal, &style)
+                .lines()
+                .filter(|line| !line.starts_with("    $ "))
+            {
+                assert!(text::width(line) <= width, "{width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_screen_answers() {
+    let page = render(&sample::graph_capture(), Format::Terminal, &Style::default());
+    let screen: String = page.lines().take(24).map(|line| format!("{line}\n")).collect();
+    for word in [
+        "gpu-oom.graph-capture",
+        "very likely (93 %)",
+        "graph-capture",
+        "rank 1",
+        "node-b",
+        "vLLM 0.25.1",
+        "Lower --gpu-memory-utilization",
+        "412 │",
+        "root cause",
+    ] {
+        assert!(screen.contains(word), "{word} is not in\n{screen}");
+    }
+}
+
+#[test]
+fn the_snippet_shows_gaps_true_numbers_and_labels() {
+    let drawn = snippet::render(&sample::graph_capture(), &Style::default());
+    assert!(drawn.contains("[node-b.log:412]"), "{drawn}");
+    assert!(drawn.contains("⋮ 16 lines"), "{drawn}");
+    assert!(drawn.contains("⋮ 3,899 lines"), "{drawn}");
+    assert!(drawn.contains("4330 │ "), "{drawn}");
+    assert!(drawn.contains("╰── root cause"), "{drawn}");
+    assert!(drawn.contains("╰── the end: the front"), "{drawn}");
+}
+
+#[test]
+fn a_snippet_of_two_inputs_names_both_and_never_counts_between_them() {
+    let mut report = sample::graph_capture();
+    for line in report.snippet.iter_mut().skip(4) {
+        line.input = "node-a.log".into();
+    }
+    let drawn = snippet::render(&report, &Style::default());
+    assert!(
+        drawn.contains("[node-b.log:412]") && drawn.contains("[node-a.log:430]"),
+        "{drawn}"
+    );
+    assert!(!drawn.contains("⋮ 16 lines"), "{drawn}");
+}
+
+#[test]
+fn a_snippet_keeps_to_its_limit_and_keeps_what_matters() {
+    let mut report = sample::graph_capture();
+    let context = report.snippet[0].clone();
+    for n in 0..40 {
+        let mut line = context.clone();
+        line.line = 1000 + n;
+        report.snippet.insert(4, line);
+    }
+    let drawn = snippet::render(&report, &Style::default());
+    let shown = drawn.lines().filter(|line| line.contains(" │ ")).count();
+    assert!(shown <= snippet::MAX_LINES, "{drawn}");
+    for line in ["412 │", "430 │", "4330 │"] {
+        assert!(drawn.contains(line), "{drawn}");
+    }
+}
+
+#[test]
+fn a_launch_that_did_not_fail_is_told_in_a_few_calm_lines() {
+    for outcome in [
+        Outcome::Healthy,
+        Outcome::Running,
+        Outcome::Stopped,
+        Outcome::NoLaunch,
+        Outcome::Degraded,
+    ] {
+        let report = sample::quiet(outcome, "The server answers requests");
+        let page = render(&report, Format::Terminal, &Style::default());
+        assert!(page.lines().count() <= 10, "{page}");
+        assert!(page.contains(outcome.id()));
+        assert!(!page.contains("cause") && !page.contains("Change first"), "{page}");
+    }
+}
+
+#[test]
+fn json_has_every_field_and_one_line_says_the_same() {
+    let report = sample::quiet(Outcome::Healthy, "It serves");
+    let object = json::object(&report);
+    let value: serde_json::Value = serde_json::from_str(&object).unwrap();
+    assert_eq!(value["schema"], "coroner.report/1");
+    assert!(value["cause"].is_null() && value.as_object().unwrap().contains_key("cause"));
+    assert!(value["evidence"].as_array().unwrap().is_empty());
+    let line = json::line(&report);
+    assert_eq!(line.matches('\n').count(), 1);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&line).unwrap(), value);
+    let first: Vec<&String> = value.as_object().unwrap().keys().take(3).collect();
+    assert_eq!(
+        first,
+        ["schema", "program", "source"],
+        "fields keep the order of the contract"
+    );
+}
+
+#[test]
+fn markdown_keeps_the_log_in_code() {
+    let page = render(
+        &sample::hostile("</details> @octocat #1 ``` <b>"),
+        Format::Markdown,
+        &Style::default(),
+    );
+    let mut fence: Option<String> = None;
+    for line in page.lines() {
+        match &fence {
+            Some(open) if line == open => fence = None,
+            Some(_) => {}
+            None if line.starts_with("```") => {
+                fence = Some(line.chars().take_while(|c| *c == '`').collect());
+            }
+            None => {
+                let outside = outside_code(line);
+                assert!(
+                    !outside.contains("@o") && !outside.contains("<b>") && !outside.contains("#1"),
+                    "{line}"
+                );
+            }
+        }
+    }
+    assert!(fence.is_none());
+    assert_eq!(page.matches("\n</details>\n").count(), 1);
+}
+
+/// A line of Markdown without its code spans.
+fn outside_code(line: &str) -> String {
+    let run = |text: &str| text.len() - text.trim_start_matches('`').len();
+    let (mut out, mut rest) = (String::new(), line);
+    while let Some(open) = rest.find('`') {
+        out.push_str(&rest[..open]);
+        let ticks = run(&rest[open..]);
+        rest = &rest[open + ticks..];
+        // The span ends at the next run of the same length.
+        let mut at = 0;
+        while let Some(next) = rest[at..].find('`') {
+            let close = at + next;
+            let len = run(&rest[close..]);
+            at = close + len;
+            if len == ticks {
+                break;
+            }
+        }
+        rest = &rest[at..];
+    }
+    out + rest
+}

@@ -1,0 +1,263 @@
+//! Phrases that the views share: who, where, how far, how sure.
+//!
+//! Owns wording that is computed from several fields. Returns clean text and knows no format.
+
+use super::model::{Attempt, Change, Outcome, PlaceReport, Process, Remedy, Report};
+use super::text::{self, safe};
+
+/// The engine as people write it, `vLLM 0.25.1`.
+pub fn engine(report: &Report) -> Option<String> {
+    let name = match report.engine.name.as_deref()? {
+        "vllm" => "vLLM",
+        "sglang" => "SGLang",
+        "ray" => "Ray",
+        "torch" => "PyTorch",
+        "nccl" => "NCCL",
+        other => other,
+    };
+    let version = report
+        .engine
+        .version
+        .as_deref()
+        .map(|v| format!(" {v}"))
+        .unwrap_or_default();
+    Some(safe(&format!("{name}{version}")).into_owned())
+}
+
+/// Outcome and phase, `failed in graph-capture`.
+pub fn outcome(report: &Report) -> String {
+    let outcome = report.outcome.id();
+    let phase = report.phase.as_deref().map(safe);
+    match (report.outcome, phase) {
+        (Outcome::Failed | Outcome::Running, Some(phase)) => format!("{outcome} in {phase}"),
+        (_, Some(phase)) if phase != "serving" => format!("{outcome}, {phase}"),
+        _ => outcome.to_owned(),
+    }
+}
+
+/// Who stands behind a place: `rank 1 (Worker_TP1 pid=311) on node-b`, as much of it as is known.
+pub fn who(place: &PlaceReport) -> Option<String> {
+    compose(place.rank, place.process.as_deref(), place.node.as_deref())
+}
+
+/// The same of a process.
+pub fn process(process: &Process) -> String {
+    compose(process.rank, Some(&process.id), process.node.as_deref()).unwrap_or_default()
+}
+
+fn compose(rank: Option<u32>, id: Option<&str>, node: Option<&str>) -> Option<String> {
+    let id = id.map(safe).filter(|id| !id.is_empty());
+    let node = node
+        .map(safe)
+        .filter(|node| id.as_deref().is_none_or(|id| !id.contains(&**node)));
+    let mut out = match (rank, id) {
+        (Some(rank), Some(id)) if id.contains(&format!("rank {rank}")) => id.into_owned(),
+        (Some(rank), Some(id)) => format!("rank {rank} ({id})"),
+        (Some(rank), None) => format!("rank {rank}"),
+        (None, Some(id)) => id.into_owned(),
+        (None, None) => return node.map(|node| format!("a process on {node}")),
+    };
+    if let Some(node) = node {
+        out.push_str(" on ");
+        out.push_str(&node);
+    }
+    Some(out)
+}
+
+/// `very likely (87 %)`.
+pub fn confidence(confidence: f64) -> String {
+    format!("{} ({})", text::likelihood(confidence), text::percent(confidence))
+}
+
+/// `--gpu-memory-utilization 0.90 → 0.87`; a command stands by itself.
+pub fn change(change: &Change) -> String {
+    let name = safe(&change.name).into_owned();
+    match (change.from.as_deref().map(safe), change.to.as_deref().map(safe)) {
+        (Some(from), Some(to)) => format!("{name} {from} → {to}"),
+        (None, Some(to)) => format!("{name} {to}"),
+        (Some(from), None) => format!("{name}, now {from}"),
+        (None, None) => name,
+    }
+}
+
+/// Where a piece of evidence stands: the line alone when there is one input.
+pub fn at(report: &Report, place: &PlaceReport) -> String {
+    match report.examined.files {
+        0 | 1 => format!("line {}", text::count(place.line)),
+        _ => format!("{}:{}", safe(&place.input), place.line),
+    }
+}
+
+/// The remedy that belongs together with this one, by its number.
+pub fn pair(report: &Report, remedy: &Remedy) -> Option<String> {
+    let other = remedy.pair_with.as_deref()?;
+    let found = report.remedies.iter().find(|remedy| remedy.id == other)?;
+    Some(format!("remedy {}", found.rank))
+}
+
+/// Step on the way of the launch.
+pub struct Step {
+    /// The phase entered.
+    pub phase: String,
+    /// Seconds since the start.
+    pub seconds: Option<f64>,
+}
+
+/// The way of the launch as the process of the root saw it. What came before that process was born is told by
+/// the processes that were there.
+pub fn path(report: &Report) -> Vec<Step> {
+    let root = report.root.as_ref().and_then(|root| root.place.process.as_deref());
+    let furthest = || report.timeline.last().map(|entry| entry.process.as_str());
+    let of_root = |id: &&str| report.timeline.iter().any(|entry| entry.process == *id);
+    let Some(main) = root.filter(of_root).or_else(furthest) else {
+        return Vec::new();
+    };
+    let born = report
+        .timeline
+        .iter()
+        .position(|entry| entry.process == main)
+        .unwrap_or(0);
+    let mut steps: Vec<Step> = Vec::new();
+    for (n, entry) in report.timeline.iter().enumerate() {
+        if n >= born && entry.process != main || steps.iter().any(|step| step.phase == entry.phase) {
+            continue;
+        }
+        steps.push(Step {
+            phase: safe(&entry.phase).into_owned(),
+            seconds: entry.seconds,
+        });
+    }
+    steps
+}
+
+/// The path in one line; the last step of a failed launch is marked.
+pub fn path_line(report: &Report) -> String {
+    let steps = path(report);
+    let last = steps.len().saturating_sub(1);
+    let told: Vec<String> = steps
+        .iter()
+        .enumerate()
+        .map(|(n, step)| {
+            let at = step
+                .seconds
+                .map(|s| format!(" {}", text::seconds(s)))
+                .unwrap_or_default();
+            let dead = if n == last && report.outcome == Outcome::Failed {
+                " ✗"
+            } else {
+                ""
+            };
+            format!("{}{at}{dead}", step.phase)
+        })
+        .collect();
+    told.join(" → ")
+}
+
+/// Earlier attempts in a sentence, where there was more than one.
+pub fn attempts(report: &Report) -> Option<String> {
+    let [earlier @ .., _] = report.attempts.as_slice() else {
+        return None;
+    };
+    let failed = earlier
+        .iter()
+        .filter(|attempt| attempt.outcome == Outcome::Failed)
+        .count();
+    let last = report.attempts.len();
+    (last > 1).then(|| format!("attempt {last} of {last}, {failed} earlier failed"))
+}
+
+/// One attempt, `#1 lines 1–400: failed in graph-capture, gpu-oom.graph-capture`.
+pub fn attempt(attempt: &Attempt) -> String {
+    let phase = attempt
+        .phase
+        .as_deref()
+        .map(|p| format!(" in {}", safe(p)))
+        .unwrap_or_default();
+    let cause = attempt
+        .cause
+        .as_deref()
+        .map(|c| format!(", {}", safe(c)))
+        .unwrap_or_default();
+    format!(
+        "#{} lines {}–{}: {}{phase}{cause}",
+        attempt.n,
+        text::count(attempt.first_line),
+        text::count(attempt.last_line),
+        attempt.outcome.id(),
+    )
+}
+
+/// What the log itself lacks, one phrase each.
+pub fn gaps(report: &Report) -> Vec<String> {
+    let mut out = Vec::new();
+    if report.log.head.as_deref() == Some("cut") {
+        out.push("The log begins in the middle of the launch.".to_owned());
+    }
+    match report.log.tail.as_deref() {
+        Some("cut") => out.push("The log stops before the launch ends.".to_owned()),
+        Some("mid-line") => out.push("The log stops in the middle of a line.".to_owned()),
+        _ => {}
+    }
+    if !report.log.missing.is_empty() {
+        let missing: Vec<_> = report.log.missing.iter().map(|who| safe(who)).collect();
+        out.push(format!("Nothing was heard from: {}.", missing.join(", ")));
+    }
+    out
+}
+
+/// The verdict on starting the same launch again.
+pub fn retry(report: &Report) -> Option<String> {
+    let verdict = match report.retry.verdict.as_str() {
+        "pointless" => "it ends the same way",
+        "after-change" => "only after a change",
+        "may-help" => "may help",
+        _ => return None,
+    };
+    let mut out = format!("Starting it again unchanged: {verdict}.");
+    let after = report
+        .retry
+        .after
+        .as_deref()
+        .map(|after| format!("First: {}.", after.trim_end_matches('.')));
+    let node = match report.retry.same_node {
+        Some(false) => Some("Not on the same node.".to_owned()),
+        _ => None,
+    };
+    for part in [Some(report.retry.why.clone()), after, node].into_iter().flatten() {
+        if !part.is_empty() {
+            out.push(' ');
+            out.push_str(&safe(&part));
+        }
+    }
+    Some(out)
+}
+
+/// What was read, and by what.
+pub fn colophon(report: &Report) -> String {
+    let examined = &report.examined;
+    let mut out = format!(
+        "Read {} in {}.",
+        text::plural(examined.lines, "line"),
+        text::plural(examined.files, "file")
+    );
+    for skipped in &examined.skipped {
+        out.push_str(&format!(
+            " Not read: {} ({}).",
+            safe(&skipped.input),
+            safe(&skipped.why)
+        ));
+    }
+    for limit in &examined.capped {
+        out.push_str(&format!(" Limit reached: {}.", safe(limit)));
+    }
+    out.push_str(&format!(
+        " coroner {}, catalog {}",
+        safe(report.program.version),
+        safe(&report.program.catalog)
+    ));
+    if let Some(print) = &report.fingerprint {
+        out.push_str(&format!(", fingerprint {}", safe(print)));
+    }
+    out.push('.');
+    out
+}
