@@ -3,6 +3,7 @@
 
 pub mod catalog;
 pub mod event;
+pub mod intake;
 pub mod record;
 pub mod report;
 pub mod time;

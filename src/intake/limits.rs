@@ -1,0 +1,48 @@
+//! The limits that keep memory and time bounded whatever the input is.
+//!
+//! Owns the figures. Never enforces them: each part of the intake does so for itself and says when it did.
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+/// Limits of reading. The defaults are the documented ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes kept of one line: the first three quarters, and of the last quarter the whole `\r` segments. 256 KiB.
+    pub line_bytes: usize,
+    /// Bytes asked for in one read. 256 KiB.
+    pub block_bytes: usize,
+    /// Bytes of an input shown to detection before its first line is taken. 256 KiB.
+    pub sample_bytes: usize,
+    /// Bytes of a newest-first source that are held to be read in reverse, bookkeeping included. 64 MiB.
+    pub reverse_bytes: usize,
+    /// Bytes read from one input after decompression. 64 GiB.
+    pub text_bytes: u64,
+    /// Largest growth by decompression, once [`free_growth_bytes`](Self::free_growth_bytes) is passed. 500 to 1.
+    pub growth: u64,
+    /// Bytes a compressed input may yield whatever its size. 1 GiB.
+    pub free_growth_bytes: u64,
+    /// Memory a single decompressor may take. 256 MiB.
+    pub decoder_bytes: u64,
+    /// Bytes of the members of one archive that are held in memory, in compressed form. 256 MiB.
+    pub archive_bytes: usize,
+    /// Inputs of one examination; what a folder or an archive has beyond that is left out. 20,000.
+    pub inputs: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            line_bytes: 256 * KIB,
+            block_bytes: 256 * KIB,
+            sample_bytes: 256 * KIB,
+            reverse_bytes: 64 * MIB,
+            text_bytes: 64 << 30,
+            growth: 500,
+            free_growth_bytes: 1 << 30,
+            decoder_bytes: 256 << 20,
+            archive_bytes: 256 * MIB,
+            inputs: 20_000,
+        }
+    }
+}
