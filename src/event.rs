@@ -144,8 +144,11 @@ pub struct Exception {
     pub frames: Vec<Frame>,
     /// Where the `Type: message` line stands.
     pub place: Place,
-    /// Further lines of the message (a pydantic reason, `Last error:` text), each with its place.
-    pub notes: Vec<Place>,
+    /// The place of the very line that states the cause: a later line of the message (a pydantic reason, the text
+    /// under `Last error:`), else the exception line itself.
+    pub stated_at: Place,
+    /// The signature that recognised it.
+    pub signature: Option<SignatureId>,
 }
 
 /// How a traceback block came into the log.
@@ -162,6 +165,8 @@ pub enum TracebackKind {
     Native,
     /// A bare `Type: message` line without any traceback.
     Bare,
+    /// Quoted inside another message: the process that died may be another one.
+    Quoted,
 }
 
 /// A whole traceback: the chain, oldest exception first.
@@ -177,8 +182,8 @@ pub struct Traceback {
     pub last_line: u64,
     /// Whether its end is missing: no exception line was found before something else began.
     pub torn: bool,
-    /// Text of the logged line above the block that introduced it (`EngineCore failed to start.`).
-    pub intro: Option<Arc<str>>,
+    /// Which exception of the chain states the cause, as far as the block alone can tell.
+    pub chosen: usize,
 }
 
 /// A process that a line tells of, which need not be the one that wrote it.

@@ -2,6 +2,7 @@
 //! process, on which evidence, and what to change first.
 
 pub mod catalog;
+pub mod dialect;
 pub mod event;
 pub mod intake;
 pub mod record;

@@ -1,0 +1,226 @@
+//! Named groups of a match → figures, settings, identity, victim, exit status.
+//!
+//! Owns the naming convention of groups and the reading of numbers with units. Never decides what they mean.
+
+use std::sync::Arc;
+
+use crate::event::{Coords, ExitStatus, Figure, Victim};
+
+/// What the groups of one match say.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Captured {
+    /// Figures.
+    pub figures: Vec<Figure>,
+    /// Settings.
+    pub settings: Vec<(Arc<str>, Arc<str>)>,
+    /// The process the line tells of.
+    pub victim: Victim,
+    /// Its end.
+    pub exit: Option<ExitStatus>,
+    /// Identity of the process that printed the line.
+    pub identity: Identity,
+    /// A quoted text to look up in turn.
+    pub inner: Option<String>,
+}
+
+/// What a line says about the process that prints it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Process id.
+    pub pid: Option<i64>,
+    /// Global rank.
+    pub rank: Option<u32>,
+    /// Number of ranks.
+    pub world_size: Option<u32>,
+    /// Coordinates.
+    pub coords: Coords,
+    /// CUDA device.
+    pub device: Option<u32>,
+    /// Host.
+    pub host: Option<Arc<str>>,
+    /// Program version.
+    pub version: Option<Arc<str>>,
+    /// Model.
+    pub model: Option<Arc<str>>,
+}
+
+/// Endings of group names that make a figure; the unit is part of the name.
+const FIGURE_SUFFIXES: &[&str] = &[
+    "_gib",
+    "_mib",
+    "_bytes",
+    "_s",
+    "_ms",
+    "_tokens",
+    "_x",
+    "_fraction",
+    "_percent",
+    "_count",
+    "_blocks",
+    "_gb",
+];
+
+/// Sorts the groups of a match.
+pub fn sort(captures: &[(String, &str)]) -> Captured {
+    let mut out = Captured::default();
+    for (name, text) in captures {
+        take(&mut out, name, text);
+    }
+    out
+}
+
+fn take(out: &mut Captured, name: &str, text: &str) {
+    match name {
+        "pid" => out.identity.pid = number(text),
+        "rank" => out.identity.rank = number(text),
+        "world_size" => out.identity.world_size = number(text),
+        "local_rank" => out.identity.coords.local = number(text),
+        "tp" => out.identity.coords.tp = number(text),
+        "pp" => out.identity.coords.pp = number(text),
+        "dp" => out.identity.coords.dp = number(text),
+        "ep" => out.identity.coords.ep = number(text),
+        "device" => out.identity.device = number(text),
+        "host" => out.identity.host = Some(text.into()),
+        "version" => out.identity.version = Some(text.into()),
+        "model" => out.identity.model = Some(text.into()),
+        "inner" => out.inner = Some(text.to_owned()),
+        "victim_pid" => out.victim.pid = number(text),
+        "victim_rank" => out.victim.rank = number(text),
+        "victim_label" => out.victim.label = Some(text.into()),
+        "victim_node" => out.victim.node = Some(text.into()),
+        "victim_local" => out.victim.coords.local = number(text),
+        "victim_tp" => out.victim.coords.tp = number(text),
+        "exit_code" => out.exit = number::<i32>(text).map(exit_status),
+        "exit_signal" => out.exit = signal_number(text).map(ExitStatus::Signal),
+        _ => {
+            if let Some(setting) = name.strip_prefix("set_") {
+                out.settings.push((setting.into(), text.into()));
+            } else if let Some(figure) = name.strip_prefix("size_") {
+                if let Some(value) = size_gib(text) {
+                    let name = format!("{figure}_gib");
+                    out.figures.push(Figure {
+                        name: name.into(),
+                        value,
+                        printed: text.into(),
+                    });
+                }
+            } else if FIGURE_SUFFIXES.iter().any(|s| name.ends_with(s))
+                && let Some(value) = decimal(text)
+            {
+                out.figures.push(Figure {
+                    name: name.into(),
+                    value,
+                    printed: text.into(),
+                });
+            }
+        }
+    }
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
+    text.trim().replace([',', '_'], "").parse().ok()
+}
+
+/// A decimal number with optional thousands separators; not finite ones are dropped.
+pub fn decimal(text: &str) -> Option<f64> {
+    let text = text.trim().trim_end_matches('.');
+    text.replace([',', '_'], "")
+        .parse::<f64>()
+        .ok()
+        .filter(|v| v.is_finite())
+}
+
+/// An exit code as Python and shells print it: below 0 or 129–165 stands for a signal.
+pub fn exit_status(code: i32) -> ExitStatus {
+    match code {
+        -64..=-1 => ExitStatus::Signal(-code),
+        129..=165 => ExitStatus::Signal(code - 128),
+        _ => ExitStatus::Code(code),
+    }
+}
+
+/// A signal by number or name.
+pub fn signal_number(text: &str) -> Option<i32> {
+    let text = text.trim();
+    if let Ok(n) = text.parse::<i32>() {
+        return (1..=64).contains(&n).then_some(n);
+    }
+    let name = text.strip_prefix("SIG").unwrap_or(text);
+    let n = match name.to_ascii_uppercase().as_str() {
+        "HUP" => 1,
+        "INT" => 2,
+        "QUIT" => 3,
+        "ILL" => 4,
+        "ABRT" | "ABORT" => 6,
+        "BUS" => 7,
+        "FPE" => 8,
+        "KILL" => 9,
+        "USR1" => 10,
+        "SEGV" => 11,
+        "PIPE" => 13,
+        "TERM" => 15,
+        _ => return None,
+    };
+    Some(n)
+}
+
+/// A size with its unit, in GiB. `GB`, `GiB` and `G` all are 2^30 bytes, as torch, vLLM, SGLang and Ray print them.
+pub fn size_gib(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let split = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let value = decimal(text.get(..split)?)?;
+    let unit = text.get(split..)?.trim();
+    let bytes = match unit.to_ascii_lowercase().as_str() {
+        "b" | "byte" | "bytes" => 1.0,
+        "kb" | "kib" | "k" => 1024.0,
+        "mb" | "mib" | "m" => 1024.0 * 1024.0,
+        "gb" | "gib" | "g" => return Some(value),
+        "tb" | "tib" | "t" => return Some(value * 1024.0),
+        _ => return None,
+    };
+    Some(value * bytes / (1024.0 * 1024.0 * 1024.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_in_gib() {
+        assert_eq!(size_gib("20.00 MiB"), Some(20.0 / 1024.0));
+        assert_eq!(size_gib("11.12 GiB"), Some(11.12));
+        assert_eq!(size_gib("2.51GB"), Some(2.51));
+        assert_eq!(size_gib("1073741824 bytes"), Some(1.0));
+        assert_eq!(size_gib("seven GiB"), None);
+        assert_eq!(size_gib("1e999 GiB"), None);
+    }
+
+    #[test]
+    fn exit_codes_above_128_and_below_0_are_signals() {
+        assert_eq!(exit_status(-9), ExitStatus::Signal(9));
+        assert_eq!(exit_status(137), ExitStatus::Signal(9));
+        assert_eq!(exit_status(1), ExitStatus::Code(1));
+        assert_eq!(exit_status(255), ExitStatus::Code(255));
+        assert_eq!(signal_number("SIGSEGV"), Some(11));
+        assert_eq!(signal_number("Killed"), None);
+    }
+
+    #[test]
+    fn groups_go_where_their_names_say() {
+        let captured = sort(&[
+            ("kv_capacity_tokens".to_owned(), "919,824"),
+            ("set_max_model_len".to_owned(), "4096"),
+            ("victim_pid".to_owned(), "187"),
+            ("exit_code".to_owned(), "-9"),
+            ("tp".to_owned(), "3"),
+        ]);
+        assert_eq!(captured.figures.first().map(|f| f.value), Some(919_824.0));
+        assert_eq!(
+            captured.settings.first().map(|(n, v)| (&**n, &**v)),
+            Some(("max_model_len", "4096"))
+        );
+        assert_eq!(captured.victim.pid, Some(187));
+        assert_eq!(captured.exit, Some(ExitStatus::Signal(9)));
+        assert_eq!(captured.identity.coords.tp, Some(3));
+    }
+}

@@ -1,0 +1,102 @@
+//! Runs the samples inside the data files.
+//!
+//! Owns what "a rule keeps its word" means: every `match` line is answered by its own signature, no `no_match`
+//! line is. Used by the tests and by `coroner catalog check`. Never changes a rule.
+
+use super::Catalog;
+use super::matcher::{Hit, Text};
+use super::schema::Site;
+use crate::dialect::exception_line;
+use crate::event::SignatureId;
+
+/// A sample that is answered wrongly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Signature.
+    pub id: String,
+    /// Sample.
+    pub sample: String,
+    /// What happens instead.
+    pub text: String,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}\n    sample: {}", self.id, self.text, self.sample)
+    }
+}
+
+/// Checks every signature against its own samples, and every reference against what exists.
+pub fn check(catalog: &Catalog) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    for (i, signature) in catalog.signatures().iter().enumerate() {
+        let own = SignatureId(i as u32);
+        let def = &signature.def;
+        let mut fault = |sample: &str, text: String| {
+            faults.push(Fault {
+                id: def.id.clone(),
+                sample: sample.to_owned(),
+                text,
+            });
+        };
+        if !seen.insert(def.id.clone()) {
+            fault("", "this id stands twice".to_owned());
+        }
+        if let Err(text) = signature.compile_pattern() {
+            fault("", format!("its pattern is no regular expression: {text}"));
+        }
+        if let Some(cause) = &def.cause
+            && !cause.ends_with(".*")
+            && !catalog.causes().is_empty()
+            && catalog.cause(cause).is_none()
+        {
+            fault("", format!("its cause {cause} is not in the catalog"));
+        }
+        for sample in &def.matches {
+            match answer(catalog, def.at, sample) {
+                Some(hit) if hit.id == own => {}
+                Some(hit) => {
+                    let other = catalog.signature(hit.id).map_or("?", |s| s.def.id.as_str());
+                    fault(sample, format!("{other} answers it instead"));
+                }
+                None => fault(sample, "nothing answers it".to_owned()),
+            }
+        }
+        for sample in &def.no_match {
+            if answer(catalog, def.at, sample).is_some_and(|hit| hit.id == own) {
+                fault(sample, "it matches what it must not".to_owned());
+            }
+        }
+    }
+    faults
+}
+
+/// Looks a sample up as the dialects would: as an exception line if it is one and the site allows, else as a message.
+fn answer<'t>(catalog: &Catalog, site: Site, sample: &'t str) -> Option<Hit<'t>> {
+    let as_exception = exception_line(sample)
+        .filter(|_| site != Site::Message)
+        .and_then(|(kind, text)| catalog.find(Text::Exception { kind, text }));
+    as_exception.or_else(|| {
+        if site == Site::Exception {
+            return catalog.find(Text::Exception { kind: "", text: sample });
+        }
+        catalog.find(Text::Message {
+            text: sample,
+            headed: site == Site::Header,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_is_answered_by_its_own_signature() {
+        let catalog = Catalog::load().unwrap_or_else(|e| panic!("{e}"));
+        let faults = check(&catalog);
+        let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), text.join("\n"));
+    }
+}

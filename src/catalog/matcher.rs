@@ -1,0 +1,288 @@
+//! Compiled signatures and the look-up of the one that fits a text.
+//!
+//! Owns the literal filter and the choice among the signatures that match one text. Never sees more than
+//! that text: order, time and processes are the verdict's.
+
+use std::sync::OnceLock;
+
+use aho_corasick::{AhoCorasick, BuildError, MatchKind};
+use regex::{Regex, RegexBuilder};
+
+use super::Strength;
+use super::schema::{Role, SignatureDef, Site};
+use crate::event::SignatureId;
+
+/// Bytes of a text in which signatures are looked for; what stands behind is never a cause.
+/// Ray's longest kill report in the recorded runs is 9 KiB.
+const MATCH_LIMIT: usize = 16 * 1024;
+
+/// Size limit of one compiled pattern, bytes.
+const PATTERN_LIMIT: usize = 4 << 20;
+
+/// A compiled signature.
+pub struct Signature {
+    /// The data entry.
+    pub def: SignatureDef,
+    /// Strength of its cause.
+    pub strength: Strength,
+    exception: Option<Regex>,
+    pattern: Option<String>,
+    anchored: OnceLock<Option<Regex>>,
+    floating: OnceLock<Option<Regex>>,
+}
+
+/// The text a signature is looked up in.
+#[derive(Debug, Clone, Copy)]
+pub enum Text<'a> {
+    /// A message with all prefixes peeled.
+    Message {
+        /// The message.
+        text: &'a str,
+        /// Whether its line had a log header of a known program.
+        headed: bool,
+    },
+    /// The message of an exception line.
+    Exception {
+        /// Full type.
+        kind: &'a str,
+        /// Message, lines joined by `\n`.
+        text: &'a str,
+    },
+}
+
+/// A signature that matched, with its captures.
+#[derive(Debug, Clone)]
+pub struct Hit<'a> {
+    /// Which.
+    pub id: SignatureId,
+    /// Byte offset of its literal in the text.
+    pub at: usize,
+    /// Named groups that took part.
+    pub captures: Vec<(String, &'a str)>,
+}
+
+impl Signature {
+    /// Compiles an entry.
+    ///
+    /// # Errors
+    /// A sentence on what is wrong with it.
+    pub fn new(def: SignatureDef, strength: Strength) -> Result<Self, String> {
+        if def.literal.is_empty() || def.literal.iter().any(|l| l.len() < 4) {
+            return Err("`literal` needs at least one text of four bytes or more".to_owned());
+        }
+        if def.role == Role::Root && def.cause.is_none() {
+            return Err("a root signature needs a `cause`".to_owned());
+        }
+        if def.role == Role::Phase && def.phase.is_none() {
+            return Err("a phase marker needs a `phase`".to_owned());
+        }
+        if def.matches.is_empty() {
+            return Err("`match` needs at least one sample".to_owned());
+        }
+        let exception = def.exception.as_deref().map(compile).transpose()?;
+        if let Some(pattern) = &def.pattern {
+            regex_syntax_check(pattern)?;
+        }
+        let pattern = def.pattern.clone();
+        Ok(Self {
+            def,
+            strength,
+            exception,
+            pattern,
+            anchored: OnceLock::new(),
+            floating: OnceLock::new(),
+        })
+    }
+
+    /// Compiles the pattern and says what is wrong with it; matching itself compiles on first use.
+    ///
+    /// # Errors
+    /// The regex engine's words.
+    pub fn compile_pattern(&self) -> Result<(), String> {
+        match &self.pattern {
+            Some(pattern) => compile(&format!("^(?:{pattern})")).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    fn regex(&self, anchored: bool) -> Option<&Regex> {
+        let pattern = self.pattern.as_deref()?;
+        let cell = if anchored { &self.anchored } else { &self.floating };
+        cell.get_or_init(|| {
+            let text = if anchored {
+                format!("^(?:{pattern})")
+            } else {
+                pattern.to_owned()
+            };
+            compile(&text).ok()
+        })
+        .as_ref()
+    }
+
+    /// Whether this signature matches, given that `literal` stands in the text at `at`.
+    fn accepts<'t>(&self, text: Text<'t>, literal: &str, at: usize) -> Option<Vec<(String, &'t str)>> {
+        let (body, anchored) = match text {
+            Text::Message { text, headed } => match self.def.at {
+                Site::Any | Site::Message => (text, true),
+                Site::Header if headed => (text, false),
+                Site::Header | Site::Exception => return None,
+            },
+            Text::Exception { kind, text } => {
+                if self.def.at == Site::Message || self.exception.as_ref().is_some_and(|r| !r.is_match(kind)) {
+                    return None;
+                }
+                (text, false)
+            }
+        };
+        // A pattern-less entry with an exception filter says nothing about messages without a type.
+        if self.pattern.is_none() {
+            return (!anchored || at == 0 || body.get(..at).is_some_and(|s| s.trim().is_empty())).then(Vec::new);
+        }
+        let regex = self.regex(anchored)?;
+        let captures = regex.captures(body)?;
+        debug_assert!(!literal.is_empty());
+        let named = regex.capture_names().flatten();
+        Some(
+            named
+                .filter_map(|n| captures.name(n).map(|m| (n.to_owned(), m.as_str())))
+                .collect(),
+        )
+    }
+
+    /// Which of two matches says more: quoting wrappers first, then anything that is not weak, then the longer literal.
+    fn class(&self, exception: bool) -> u8 {
+        match self.def.role {
+            Role::Wrapper if self.def.quotes => 4,
+            Role::Root | Role::Exit if self.strength == Strength::Weak => u8::from(!exception) * 2,
+            Role::Root if self.strength == Strength::Generic => 1 + u8::from(!exception),
+            Role::Note => u8::from(!exception),
+            _ => 2,
+        }
+    }
+}
+
+fn compile(pattern: &str) -> Result<Regex, String> {
+    RegexBuilder::new(pattern)
+        .size_limit(PATTERN_LIMIT)
+        .build()
+        .map_err(|e| e.to_string())
+}
+
+/// A cheap check at load time, so that start-up does not compile hundreds of patterns it may never use.
+fn regex_syntax_check(pattern: &str) -> Result<(), String> {
+    if pattern.starts_with('^') {
+        return Err("`pattern` must not begin with `^`: `at` says where it may match".to_owned());
+    }
+    Ok(())
+}
+
+/// One automaton over the literals of all signatures.
+pub struct Filter {
+    automaton: AhoCorasick,
+    /// Literal → signatures that have it.
+    owners: Vec<Vec<u32>>,
+    literals: Vec<String>,
+}
+
+impl Filter {
+    /// Builds the automaton.
+    ///
+    /// # Errors
+    /// When the automaton would be too large.
+    pub fn new(signatures: &[Signature]) -> Result<Self, BuildError> {
+        let mut literals: Vec<String> = Vec::new();
+        let mut owners: Vec<Vec<u32>> = Vec::new();
+        let mut index = std::collections::HashMap::new();
+        for (i, signature) in signatures.iter().enumerate() {
+            for literal in &signature.def.literal {
+                let slot = *index.entry(literal.clone()).or_insert_with(|| {
+                    literals.push(literal.clone());
+                    owners.push(Vec::new());
+                    literals.len() - 1
+                });
+                owners[slot].push(i as u32);
+            }
+        }
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .build(&literals)?;
+        Ok(Self {
+            automaton,
+            owners,
+            literals,
+        })
+    }
+
+    /// The best signature for a text.
+    pub fn find<'t>(&self, signatures: &[Signature], text: Text<'t>) -> Option<Hit<'t>> {
+        let text = capped(text);
+        let (body, exception) = match text {
+            Text::Message { text, .. } => (text, false),
+            Text::Exception { text, .. } => (text, true),
+        };
+        let mut best: Option<((u8, usize, u8), Hit<'t>)> = None;
+        for found in self.automaton.find_overlapping_iter(body) {
+            let slot = found.pattern().as_usize();
+            let (Some(owners), Some(literal)) = (self.owners.get(slot), self.literals.get(slot)) else {
+                continue;
+            };
+            for &owner in owners {
+                let Some(signature) = signatures.get(owner as usize) else {
+                    continue;
+                };
+                let key = (
+                    signature.class(exception),
+                    literal.len(),
+                    preference(signature.def.role),
+                );
+                if best.as_ref().is_some_and(|(b, _)| *b >= key) {
+                    continue;
+                }
+                if let Some(captures) = signature.accepts(text, literal, found.start()) {
+                    best = Some((
+                        key,
+                        Hit {
+                            id: SignatureId(owner),
+                            at: found.start(),
+                            captures,
+                        },
+                    ));
+                }
+            }
+        }
+        best.map(|(_, hit)| hit)
+    }
+}
+
+fn preference(role: Role) -> u8 {
+    match role {
+        Role::Benign => 4,
+        Role::Wrapper | Role::Consequence => 3,
+        Role::Root => 2,
+        _ => 1,
+    }
+}
+
+fn capped(text: Text<'_>) -> Text<'_> {
+    match text {
+        Text::Message { text, headed } => Text::Message {
+            text: head(text),
+            headed,
+        },
+        Text::Exception { kind, text } => Text::Exception { kind, text: head(text) },
+    }
+}
+
+fn head(text: &str) -> &str {
+    if text.len() <= MATCH_LIMIT {
+        return text;
+    }
+    text.get(..text.floor_char_boundary(MATCH_LIMIT)).unwrap_or(text)
+}
+
+impl super::Catalog {
+    /// The signature that fits `text` best, if any.
+    pub fn find<'t>(&self, text: Text<'t>) -> Option<Hit<'t>> {
+        self.filter.find(&self.signatures, text)
+    }
+}

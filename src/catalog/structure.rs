@@ -1,0 +1,161 @@
+//! What structure alone says: where in the code an exception arose, and of which type it is.
+//!
+//! Owns the frame and exception tables. Never looks at a message's words.
+
+use std::collections::HashMap;
+
+use super::schema::{ExceptionDef, FrameDef};
+use crate::event::Frame;
+
+/// Whose code a frame belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Origin {
+    /// The engine itself: vLLM, SGLang, Ray.
+    Engine,
+    /// Code shipped with a model, or an engine's model definition.
+    ModelCode,
+    /// An installed package or the standard library.
+    Library,
+    /// Anything else: the user's own script.
+    UserScript,
+}
+
+impl Origin {
+    /// The id used in reports.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Engine => "engine",
+            Self::ModelCode => "model-code",
+            Self::Library => "library",
+            Self::UserScript => "user-script",
+        }
+    }
+}
+
+/// Where in the launch a traceback arose.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Site {
+    /// Phase of the process.
+    pub phase: Option<String>,
+    /// Subsystem.
+    pub subsystem: Option<String>,
+    /// Family that the place hints at.
+    pub family: Option<String>,
+    /// Cause of a device out-of-memory raised here.
+    pub oom: Option<String>,
+    /// Whether only rows that defer to their caller matched.
+    pub deferred: bool,
+}
+
+/// The two tables, indexed.
+pub struct Structure {
+    frames: Vec<FrameDef>,
+    by_function: HashMap<String, Vec<usize>>,
+    by_module: Vec<usize>,
+    exceptions: HashMap<String, ExceptionDef>,
+}
+
+impl Structure {
+    /// Indexes the tables.
+    pub fn new(frames: Vec<FrameDef>, exceptions: Vec<ExceptionDef>) -> Self {
+        let mut by_function: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut by_module = Vec::new();
+        for (i, frame) in frames.iter().enumerate() {
+            if frame.function.is_empty() {
+                by_module.push(i);
+            }
+            for function in &frame.function {
+                by_function.entry(function.clone()).or_default().push(i);
+            }
+        }
+        let exceptions = exceptions.into_iter().map(|e| (e.kind.clone(), e)).collect();
+        Self {
+            frames,
+            by_function,
+            by_module,
+            exceptions,
+        }
+    }
+
+    /// The row of an exception type: the full type first, then its last part.
+    pub fn exception(&self, kind: &str) -> Option<&ExceptionDef> {
+        let kind = kind.split('(').next().unwrap_or(kind);
+        self.exceptions
+            .get(kind)
+            .or_else(|| self.exceptions.get(kind.rsplit('.').next().unwrap_or(kind)))
+    }
+
+    /// The row that fits one frame best: a named function before a whole module, the longer module path first.
+    pub fn frame(&self, frame: &Frame) -> Option<&FrameDef> {
+        let path = frame.file.replace('\\', "/");
+        let named = self.by_function.get(&*frame.function).map_or(&[][..], Vec::as_slice);
+        let best = |rows: &[usize]| {
+            rows.iter()
+                .filter_map(|&i| self.frames.get(i))
+                .filter(|row| module_fits(&path, &row.module))
+                .max_by_key(|row| row.module.len())
+        };
+        best(named).or_else(|| best(&self.by_module))
+    }
+
+    /// Where a traceback arose: the innermost frame that a row knows; a row that defers leaves the phase to the
+    /// next one outwards, keeping what it knows of family and subsystem.
+    pub fn site(&self, frames: &[Frame]) -> Site {
+        let mut site = Site::default();
+        let mut fallback = None;
+        for row in frames.iter().rev().filter_map(|f| self.frame(f)) {
+            site.family = site.family.or_else(|| row.family.clone());
+            site.oom = site.oom.or_else(|| row.oom.clone());
+            if site.subsystem.is_none() && !row.subsystem.is_empty() {
+                site.subsystem = Some(row.subsystem.clone());
+            }
+            if !row.defer {
+                site.phase = Some(row.phase.clone());
+                return site;
+            }
+            fallback.get_or_insert_with(|| row.phase.clone());
+        }
+        site.deferred = fallback.is_some();
+        site.phase = fallback.filter(|p| !p.is_empty());
+        site
+    }
+
+    /// Whose code the innermost frame is.
+    pub fn origin(frames: &[Frame]) -> Option<Origin> {
+        frames.last().map(|f| origin_of(&f.file))
+    }
+
+    /// Whose code decides: the innermost engine or model frame if there is one, else that of the innermost frame.
+    pub fn deciding_origin(frames: &[Frame]) -> Option<Origin> {
+        let origins = frames.iter().rev().map(|f| origin_of(&f.file));
+        origins
+            .clone()
+            .find(|o| matches!(o, Origin::Engine | Origin::ModelCode))
+            .or_else(|| origins.into_iter().next())
+    }
+}
+
+fn module_fits(path: &str, module: &str) -> bool {
+    if module.ends_with('/') {
+        return path.contains(module) && boundary(path, path.find(module).unwrap_or(0));
+    }
+    path.ends_with(module) && boundary(path, path.len() - module.len())
+}
+
+fn boundary(path: &str, at: usize) -> bool {
+    at == 0 || path.as_bytes().get(at - 1) == Some(&b'/')
+}
+
+fn origin_of(file: &str) -> Origin {
+    let file = file.replace('\\', "/");
+    let has = |part: &str| file.contains(part);
+    if has("/transformers_modules/") || has("vllm/model_executor/models/") || has("sglang/srt/models/") {
+        Origin::ModelCode
+    } else if has("/vllm/") || has("/sglang/") || file.starts_with("vllm/") || has("/ray/") && has("-packages/") {
+        Origin::Engine
+    } else if has("-packages/") || has("/lib/python") || file.starts_with('<') {
+        Origin::Library
+    } else {
+        Origin::UserScript
+    }
+}

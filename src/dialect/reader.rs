@@ -1,0 +1,701 @@
+//! The reader of one source: records in, events out.
+//!
+//! Owns the order of look-ups (header, traceback, catalog), the speaker of each line and the limits on what is
+//! kept. Never opens a file and never knows what came before in another source.
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use super::header::{self, Header, Level};
+use super::settings;
+use super::traceback::{Assembler, Block, Line, RawException, Shape, Taken, exception_line, looks_like_error};
+use crate::catalog::captures::{self, Captured, Identity};
+use crate::catalog::matcher::{Hit, Text};
+use crate::catalog::schema::Role;
+use crate::catalog::{Catalog, Strength};
+use crate::event::{
+    Coords, Event, Exception, Fact, Frame, InputId, Place, Program, SignatureId, Speaker, Traceback, TracebackKind,
+};
+use crate::record::Record;
+use crate::time::Stamp;
+
+/// Bytes of a line kept as evidence.
+const TEXT_LIMIT: usize = 2000;
+/// Lines of context kept before and after a failure line.
+const CONTEXT: usize = 2;
+/// Events kept of one source. A log with more of them repeats itself.
+const MAX_EVENTS: usize = 60_000;
+/// Events kept of one signature from one speaker; later ones only count.
+const MAX_SAME: u32 = 40;
+/// Lines at ERROR level without a signature kept of one speaker.
+const MAX_UNKNOWN: u32 = 20;
+/// Speakers kept apart in one source; further ones share one entry.
+const MAX_SPEAKERS: usize = 20_000;
+/// Look-ups of quoted texts within quoted texts.
+const MAX_QUOTES: usize = 4;
+
+/// When a speaker was first and last heard.
+#[derive(Debug, Clone)]
+pub struct Heard {
+    /// The speaker.
+    pub speaker: Arc<Speaker>,
+    /// First line.
+    pub first_line: u64,
+    /// Last line.
+    pub last_line: u64,
+    /// First stamp.
+    pub first: Option<Stamp>,
+    /// Last stamp.
+    pub last: Option<Stamp>,
+    /// What its lines say of it.
+    pub identity: Identity,
+    /// Lines.
+    pub lines: u64,
+}
+
+/// All that one source yields.
+#[derive(Debug, Clone, Default)]
+pub struct Harvest {
+    /// Events in order of lines.
+    pub events: Vec<Event>,
+    /// Speakers.
+    pub heard: Vec<Heard>,
+    /// Lines read.
+    pub lines: u64,
+    /// Whether the last line had no line end.
+    pub ends_mid_line: bool,
+    /// Limits that were hit.
+    pub capped: Vec<String>,
+}
+
+/// The reader of one source.
+pub struct Reader<'c> {
+    catalog: &'c Catalog,
+    input: InputId,
+    events: Vec<Event>,
+    heard: Vec<Heard>,
+    speakers: HashMap<Arc<Speaker>, usize>,
+    last_speaker: usize,
+    assembler: Assembler<Mark>,
+    blocks: Vec<Block<Mark>>,
+    seen: HashMap<(usize, SignatureId), u32>,
+    unknown: HashMap<usize, u32>,
+    benign_intro: Option<u64>,
+    before: [(u64, String); CONTEXT],
+    wants_after: Vec<(usize, usize)>,
+    last_stamp: Option<Stamp>,
+    lines: u64,
+    dropped: u64,
+}
+
+/// What the assembler carries along for each line it keeps.
+#[derive(Debug, Clone)]
+struct Mark {
+    place: Place,
+    speaker: usize,
+}
+
+impl<'c> Reader<'c> {
+    /// A reader with nothing read.
+    pub fn new(catalog: &'c Catalog, input: InputId) -> Self {
+        Self {
+            catalog,
+            input,
+            events: Vec::new(),
+            heard: Vec::new(),
+            speakers: HashMap::new(),
+            last_speaker: usize::MAX,
+            assembler: Assembler::default(),
+            blocks: Vec::new(),
+            seen: HashMap::new(),
+            unknown: HashMap::new(),
+            benign_intro: None,
+            before: Default::default(),
+            wants_after: Vec::new(),
+            last_stamp: None,
+            lines: 0,
+            dropped: 0,
+        }
+    }
+
+    /// Reads one record.
+    pub fn record(&mut self, record: &Record<'_>) {
+        self.lines = self.lines.max(record.line);
+        self.add_context(record);
+        let head = header::parse(&record.text);
+        let speaker = self.speaker(record, &head);
+        let stamp = record.stamp.clone().or_else(|| head.stamp.clone());
+        if let Some(stamp) = &stamp {
+            self.last_stamp = Some(stamp.clone());
+        }
+        self.note_heard(speaker, record.line, stamp.clone());
+        self.message(record, &head, speaker, stamp);
+        self.take_blocks();
+        self.remember(record);
+    }
+
+    /// Ends the source and gives what was found.
+    pub fn finish(mut self) -> Harvest {
+        self.assembler.finish(&mut self.blocks);
+        self.take_blocks();
+        self.events.sort_by_key(|e| e.place.line);
+        let mut capped = Vec::new();
+        if self.dropped > 0 {
+            capped.push(format!(
+                "{} further events of the same kind were counted but not kept",
+                self.dropped
+            ));
+        }
+        Harvest {
+            events: self.events,
+            heard: self.heard,
+            lines: self.lines,
+            ends_mid_line: false,
+            capped,
+        }
+    }
+
+    /// The events so far; tracebacks that are still open are not among them.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    fn message(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize, stamp: Option<Stamp>) {
+        let message = head.message;
+        let bare = !head.logged && head.label.is_none();
+        let key = key_of(record, head);
+        let headed = head.logged && head.program != Program::Unknown;
+        let hit = self.catalog.find(Text::Message {
+            text: message.trim_start(),
+            headed,
+        });
+        let ends = hit.as_ref().is_some_and(|h| self.ends_block(h));
+        if head.logged {
+            let bare_key = key_of(record, &Header::default());
+            if head.label.is_none() {
+                self.assembler.interrupt_bare(bare_key, &mut self.blocks);
+            }
+            let raw_key = key_of(
+                record,
+                &Header {
+                    logged: false,
+                    level: None,
+                    file: None,
+                    ..head.clone()
+                },
+            );
+            if raw_key != key {
+                self.assembler.interrupt(raw_key, &mut self.blocks);
+            }
+        }
+        if record.line % 1024 == 0 {
+            self.assembler.expire(record.line, &mut self.blocks);
+        }
+        let line = Line {
+            no: record.line,
+            message,
+            logged: head.logged,
+        };
+        let mark = Mark {
+            place: self.place(record, &stamp),
+            speaker,
+        };
+        let taken = self.assembler.offer(key, bare, line, &mark, ends, &mut self.blocks);
+        let is_head = message.trim_end().ends_with("Traceback (most recent call last):");
+        if taken != Taken::No && !is_head {
+            return;
+        }
+        if let Some(hit) = hit {
+            self.known(record, head, speaker, &mark.place, message, &hit);
+            return;
+        }
+        self.benign_intro = None;
+        if is_head || taken != Taken::No {
+            return;
+        }
+        if let Some((kind, text)) = exception_line(message)
+            && looks_like_error(kind)
+        {
+            self.bare_exception(speaker, mark.place, kind, text, head.logged);
+        } else if head.level.is_some_and(|l| l >= Level::Error) && !message.trim().is_empty() {
+            let count = self.unknown.entry(speaker).or_default();
+            *count += 1;
+            if *count <= MAX_UNKNOWN {
+                let event = self.event(mark.place, speaker, Fact::UnknownError);
+                self.push(event);
+            }
+        }
+    }
+
+    /// Whether a message stands for itself even where a traceback's message could go on.
+    fn ends_block(&self, hit: &Hit<'_>) -> bool {
+        let role = self.catalog.signature(hit.id).map(|s| s.def.role);
+        matches!(
+            role,
+            Some(Role::Exit | Role::Launch | Role::Ready | Role::Stop | Role::Phase | Role::NoLaunch | Role::Wrapper)
+        )
+    }
+
+    fn known(
+        &mut self,
+        record: &Record<'_>,
+        head: &Header<'_>,
+        speaker: usize,
+        place: &Place,
+        message: &str,
+        hit: &Hit<'_>,
+    ) {
+        let Some(signature) = self.catalog.signature(hit.id) else {
+            return;
+        };
+        let role = signature.def.role;
+        let captured = captures::sort(&hit.captures);
+        self.benign_intro = (role == Role::Benign).then(|| key_of(record, head));
+        self.learn(speaker, &captured);
+        let count = self.seen.entry((speaker, hit.id)).or_default();
+        *count += 1;
+        let carries = !captured.figures.is_empty() || captured.exit.is_some();
+        // A progress bar's later states say nothing new; figures and ends always may.
+        if *count > MAX_SAME || role == Role::Phase && *count > 1 && !carries {
+            self.dropped += u64::from(*count > MAX_SAME);
+            return;
+        }
+        let mut event = self.event(place.clone(), speaker, Fact::Known);
+        event.signature = Some(hit.id);
+        event.settings = captured.settings;
+        event.settings.extend(settings::parse(message));
+        event.figures = captured.figures;
+        event.victim = captured.victim;
+        event.exit = captured.exit;
+        event.repeated = record.repeated;
+        if let Some(inner) = captured.inner
+            && signature.def.quotes
+            && let Some(quoted) = self.quoted(&inner, place, speaker)
+        {
+            event.fact = Fact::Traceback(Box::new(quoted));
+            event.signature = Some(hit.id);
+        }
+        self.push(event);
+    }
+
+    /// A quoted exception or message inside another one, as a traceback without frames.
+    fn quoted(&self, inner: &str, place: &Place, _speaker: usize) -> Option<Traceback> {
+        let mut text = inner;
+        let mut buffer;
+        for _ in 0..MAX_QUOTES {
+            let (kind, message) = exception_line(text).or_else(|| repr_call(text)).unwrap_or(("", text));
+            let hit = self.catalog.find(Text::Exception { kind, text: message })?;
+            let signature = self.catalog.signature(hit.id)?;
+            let deeper = captures::sort(&hit.captures).inner.filter(|_| signature.def.quotes);
+            if let Some(deeper) = deeper {
+                buffer = deeper;
+                text = &buffer;
+                continue;
+            }
+            let exception = Exception {
+                kind: kind.into(),
+                message: cut(message, TEXT_LIMIT).into(),
+                frames: Vec::new(),
+                place: place.clone(),
+                stated_at: place.clone(),
+                signature: Some(hit.id),
+            };
+            return Some(Traceback {
+                chain: vec![exception],
+                kind: TracebackKind::Quoted,
+                first_line: place.line,
+                last_line: place.line,
+                torn: false,
+                chosen: 0,
+            });
+        }
+        None
+    }
+
+    fn bare_exception(&mut self, speaker: usize, place: Place, kind: &str, message: &str, logged: bool) {
+        let raw = RawException {
+            kind: kind.to_owned(),
+            lines: vec![(
+                message.to_owned(),
+                Mark {
+                    place: place.clone(),
+                    speaker,
+                },
+            )],
+            frames: Vec::new(),
+        };
+        let block = Block {
+            chain: vec![raw],
+            shape: Shape::Python,
+            logged,
+            first_line: place.line,
+            last_line: place.line,
+            torn: false,
+            key: 0,
+        };
+        self.block(block, true);
+    }
+
+    fn take_blocks(&mut self) {
+        if self.blocks.is_empty() {
+            return;
+        }
+        for block in std::mem::take(&mut self.blocks) {
+            self.block(block, false);
+        }
+    }
+
+    fn block(&mut self, block: Block<Mark>, bare: bool) {
+        let benign = self.benign_intro.is_some_and(|key| key == block.key);
+        let kind = match block.shape {
+            Shape::Ignored => TracebackKind::Ignored,
+            _ if benign => TracebackKind::Ignored,
+            Shape::Native => TracebackKind::Native,
+            Shape::Python if bare => TracebackKind::Bare,
+            Shape::Python if block.logged => TracebackKind::Logged,
+            Shape::Python => TracebackKind::Raw,
+        };
+        let mut chain = Vec::with_capacity(block.chain.len());
+        let mut captured: Vec<Captured> = Vec::with_capacity(block.chain.len());
+        let mut speaker = usize::MAX;
+        for raw in block.chain {
+            if let Some((_, mark)) = raw.lines.first() {
+                speaker = mark.speaker;
+            }
+            let Some((exception, found)) = self.exception(raw) else {
+                continue;
+            };
+            chain.push(exception);
+            captured.push(found);
+        }
+        if chain.is_empty() {
+            return;
+        }
+        let chosen = choose(self.catalog, &chain);
+        let place = chain
+            .get(chosen)
+            .map_or_else(|| chain[0].stated_at.clone(), |e| e.stated_at.clone());
+        let mut event = self.event(place, speaker, Fact::Seen);
+        event.signature = chain.get(chosen).and_then(|e| e.signature);
+        for (i, found) in captured.into_iter().enumerate() {
+            event.figures.extend(found.figures);
+            event.settings.extend(found.settings);
+            if i == chosen || event.victim.is_empty() {
+                event.victim = found.victim;
+            }
+            event.exit = event.exit.or(found.exit);
+        }
+        let (first_line, last_line, torn) = (block.first_line, block.last_line, block.torn);
+        event.fact = Fact::Traceback(Box::new(Traceback {
+            chain,
+            kind,
+            first_line,
+            last_line,
+            torn,
+            chosen,
+        }));
+        self.push(event);
+    }
+
+    fn exception(&self, raw: RawException<Mark>) -> Option<(Exception, Captured)> {
+        let place = raw.lines.first().map(|(_, mark)| mark.place.clone())?;
+        let mut message = String::new();
+        let mut starts = Vec::with_capacity(raw.lines.len());
+        for (i, (line, mark)) in raw.lines.iter().enumerate() {
+            if i > 0 {
+                message.push('\n');
+            }
+            starts.push((message.len(), &mark.place));
+            message.push_str(line.strip_prefix("  Value error, ").unwrap_or(line));
+        }
+        let hit = self.catalog.find(Text::Exception {
+            kind: &raw.kind,
+            text: &message,
+        });
+        let mut stated_at = place.clone();
+        let (mut signature, mut captured) = (None, Captured::default());
+        if let Some(hit) = hit {
+            let at = starts
+                .iter()
+                .rev()
+                .find(|(start, _)| *start <= hit.at)
+                .map(|(_, p)| (*p).clone());
+            stated_at = at.unwrap_or(stated_at);
+            captured = captures::sort(&hit.captures);
+            signature = Some(hit.id);
+        } else if is_validation(&raw.kind, &message)
+            && let Some((_, place)) = starts.get(reason_line(&message))
+        {
+            stated_at = (*place).clone();
+        }
+        // A carrier that quotes an inner text is answered by what it quotes.
+        if let Some(inner) = captured.inner.take()
+            && let Some(quoted) = self.quoted(&inner, &stated_at, 0)
+            && let Some(first) = quoted.chain.first()
+        {
+            signature = first.signature.filter(|_| !self.is_wrapper(signature)).or(signature);
+        }
+        let frames = raw
+            .frames
+            .into_iter()
+            .map(|f| Frame {
+                file: f.file.into(),
+                line: f.line,
+                function: f.function.into(),
+                code: f.code.into(),
+            })
+            .collect();
+        let message = cut(&message, 8 * TEXT_LIMIT).into();
+        Some((
+            Exception {
+                kind: raw.kind.into(),
+                message,
+                frames,
+                place,
+                stated_at,
+                signature,
+            },
+            captured,
+        ))
+    }
+
+    fn is_wrapper(&self, id: Option<SignatureId>) -> bool {
+        id.and_then(|id| self.catalog.signature(id))
+            .is_some_and(|s| s.def.role == Role::Wrapper)
+    }
+
+    fn event(&self, place: Place, speaker: usize, fact: Fact) -> Event {
+        let speaker = self
+            .heard
+            .get(speaker)
+            .map_or_else(|| Arc::new(Speaker::default()), |h| h.speaker.clone());
+        let context = self.before.iter().filter(|(n, _)| *n > 0 && *n < place.line);
+        let context = context.map(|(n, t)| (*n, cut(t, TEXT_LIMIT).into())).collect();
+        Event {
+            place,
+            speaker,
+            fact,
+            signature: None,
+            figures: Vec::new(),
+            settings: Vec::new(),
+            victim: Default::default(),
+            exit: None,
+            context,
+            repeated: 0,
+        }
+    }
+
+    fn push(&mut self, event: Event) {
+        if self.events.len() >= MAX_EVENTS {
+            self.dropped += 1;
+            return;
+        }
+        self.wants_after.push((self.events.len(), CONTEXT));
+        self.events.push(event);
+    }
+
+    fn add_context(&mut self, record: &Record<'_>) {
+        if self.wants_after.is_empty() {
+            return;
+        }
+        let text: Arc<str> = cut(&record.shown, TEXT_LIMIT).into();
+        let events = &mut self.events;
+        self.wants_after.retain_mut(|(index, left)| {
+            if let Some(event) = events.get_mut(*index)
+                && record.line > event.place.line
+                && event.context.last().is_none_or(|(n, _)| *n < record.line)
+            {
+                event.context.push((record.line, text.clone()));
+                *left -= 1;
+            }
+            *left > 0
+        });
+    }
+
+    fn remember(&mut self, record: &Record<'_>) {
+        if self.before.last().is_some_and(|(n, _)| *n == record.line) {
+            return;
+        }
+        self.before.rotate_left(1);
+        if let Some((no, text)) = self.before.last_mut() {
+            *no = record.line;
+            text.clear();
+            text.push_str(cut(&record.shown, TEXT_LIMIT));
+        }
+    }
+
+    fn place(&self, record: &Record<'_>, stamp: &Option<Stamp>) -> Place {
+        Place {
+            input: self.input,
+            line: record.line,
+            byte: record.byte,
+            time: stamp.clone().or_else(|| self.last_stamp.clone()),
+            text: cut(&record.shown, TEXT_LIMIT).into(),
+        }
+    }
+
+    fn learn(&mut self, speaker: usize, captured: &Captured) {
+        let Some(heard) = self.heard.get_mut(speaker) else {
+            return;
+        };
+        let (known, new) = (&mut heard.identity, &captured.identity);
+        known.pid = known.pid.or(new.pid);
+        known.rank = known.rank.or(new.rank);
+        known.world_size = known.world_size.or(new.world_size);
+        known.coords.fill_from(&new.coords);
+        known.device = known.device.or(new.device);
+        known.host = known.host.take().or_else(|| new.host.clone());
+        known.version = known.version.take().or_else(|| new.version.clone());
+        known.model = known.model.take().or_else(|| new.model.clone());
+    }
+
+    fn note_heard(&mut self, speaker: usize, line: u64, stamp: Option<Stamp>) {
+        let Some(heard) = self.heard.get_mut(speaker) else {
+            return;
+        };
+        heard.lines += 1;
+        heard.last_line = line;
+        if stamp.is_some() {
+            if heard.first.is_none() {
+                heard.first.clone_from(&stamp);
+            }
+            heard.last = stamp;
+        }
+    }
+
+    fn speaker(&mut self, record: &Record<'_>, head: &Header<'_>) -> usize {
+        let tag = &record.tag;
+        let ray = tag.ray.as_ref();
+        let label = head.label.or_else(|| ray.map(|r| &*r.name).filter(|n| !n.is_empty()));
+        let node = head
+            .host
+            .or_else(|| ray.and_then(|r| r.ip.as_deref()))
+            .or(tag.node.as_deref());
+        let pid = head.pid.or_else(|| ray.and_then(|r| r.pid)).or(tag.pid);
+        let rank = head.rank.or(tag.rank);
+        let program = match (head.program, ray) {
+            (Program::Unknown, Some(r)) if matches!(&*r.name, "raylet" | "autoscaler" | "gcs_server") => Program::Ray,
+            (program, _) => program,
+        };
+        // NCCL's device is that of the calling thread and may be wrong: it is no identity.
+        let coords = if head.program == Program::Nccl {
+            Coords::default()
+        } else {
+            head.coords
+        };
+        if let Some(last) = self.heard.get(self.last_speaker) {
+            let s = &last.speaker;
+            if s.label.as_deref() == label
+                && s.pid == pid
+                && s.rank == rank
+                && s.program == program
+                && s.node.as_deref() == node
+                && s.container == tag.container
+                && s.coords == coords
+            {
+                return self.last_speaker;
+            }
+        }
+        let speaker = Speaker {
+            program,
+            node: node.map(Into::into),
+            container: tag.container.clone(),
+            label: label.map(Into::into),
+            pid,
+            rank,
+            coords,
+            explicit: label.is_some() || pid.is_some() || rank.is_some(),
+        };
+        self.last_speaker = match self.speakers.get(&speaker) {
+            Some(&index) => index,
+            None if self.heard.len() >= MAX_SPEAKERS => 0,
+            None => {
+                let speaker = Arc::new(speaker);
+                self.heard.push(Heard {
+                    speaker: speaker.clone(),
+                    first_line: record.line,
+                    last_line: record.line,
+                    first: None,
+                    last: None,
+                    identity: Identity::default(),
+                    lines: 0,
+                });
+                self.speakers.insert(speaker, self.heard.len() - 1);
+                self.heard.len() - 1
+            }
+        };
+        self.last_speaker
+    }
+}
+
+/// Which exception of a chain states the cause: the oldest one with a strong signature, else the oldest that is more
+/// than a carrier, else the oldest with any signature.
+fn choose(catalog: &Catalog, chain: &[Exception]) -> usize {
+    let rated = |e: &Exception| e.signature.and_then(|id| catalog.signature(id));
+    let strong = chain.iter().position(|e| {
+        rated(e).is_some_and(|s| {
+            s.def.role == Role::Root && s.strength != Strength::Weak && s.strength != Strength::Generic
+        })
+    });
+    let own = || {
+        chain.iter().position(|e| {
+            let carrier = catalog
+                .structure()
+                .exception(&e.kind)
+                .is_some_and(|d| d.wrapper || d.consequence);
+            let downstream =
+                rated(e).is_some_and(|s| matches!(s.def.role, Role::Wrapper | Role::Consequence | Role::Benign));
+            !carrier && !downstream && !e.kind.is_empty()
+        })
+    };
+    let any = || chain.iter().position(|e| e.signature.is_some());
+    strong.or_else(own).or_else(any).unwrap_or(0)
+}
+
+/// `ValueError('text')`, as `repr` prints an exception.
+fn repr_call(text: &str) -> Option<(&str, &str)> {
+    let (kind, rest) = text.split_once('(')?;
+    let inner = rest.trim_end().strip_suffix(')')?.trim_end_matches(',');
+    looks_like_error(kind).then(|| (kind, inner.trim_matches(['\'', '"'])))
+}
+
+/// A pydantic error has its reason two lines below its head: field name, then reason.
+fn is_validation(kind: &str, message: &str) -> bool {
+    kind.ends_with("ValidationError") && message.contains("validation error")
+}
+
+fn reason_line(message: &str) -> usize {
+    let lines: Vec<&str> = message.split('\n').collect();
+    lines
+        .iter()
+        .skip(1)
+        .position(|l| l.starts_with("  ") || l.contains("[type="))
+        .map_or(1, |i| i + 1)
+        .min(lines.len() - 1)
+}
+
+/// The key of a line's speaker for tracebacks: lines of one logger call, or raw lines of one process.
+fn key_of(record: &Record<'_>, head: &Header<'_>) -> u64 {
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    let tag = &record.tag;
+    (&tag.node, &tag.container, &tag.pid, &tag.rank, &tag.ray).hash(&mut hasher);
+    (
+        head.label,
+        head.pid,
+        head.host,
+        head.rank,
+        head.logged,
+        head.level,
+        head.file,
+    )
+        .hash(&mut hasher);
+    hasher.finish()
+}
+
+fn cut(text: &str, limit: usize) -> &str {
+    if text.len() <= limit {
+        return text;
+    }
+    text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
+}

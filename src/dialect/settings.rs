@@ -1,0 +1,162 @@
+//! Reads the settings a launch prints about itself: `non-default args: {…}`, `ServerArgs(…)`, `Namespace(…)`
+//! and the engine's config string.
+//!
+//! Owns the grammar of Python's `repr` of flat key–value lists. Never interprets a value, and drops secrets.
+
+use std::sync::Arc;
+
+use nom::branch::alt;
+use nom::bytes::complete::{is_not, tag, take_while1};
+use nom::character::complete::{char, space0};
+use nom::combinator::recognize;
+use nom::multi::many0_count;
+use nom::sequence::delimited;
+use nom::{IResult, Parser};
+
+/// Settings read from one dump at most.
+const MAX_SETTINGS: usize = 1024;
+/// Bytes kept of one value.
+const MAX_VALUE: usize = 512;
+/// Where a dump begins.
+const OPENERS: &[(&str, char)] = &[
+    ("non-default args: {", '}'),
+    ("server_args=ServerArgs(", ')'),
+    ("args: Namespace(", ')'),
+    (") with config: ", '\0'),
+];
+/// Words in a setting's name that make its value a secret.
+const SECRETS: &[&str] = &["api_key", "token", "password", "secret", "hf_token", "auth"];
+
+/// The settings of a dump in `message`, name and value as printed (quotes taken off); empty if there is none.
+pub fn parse(message: &str) -> Vec<(Arc<str>, Arc<str>)> {
+    let Some((start, close)) = OPENERS
+        .iter()
+        .find_map(|(opener, close)| message.find(opener).map(|at| (at + opener.len(), *close)))
+    else {
+        return Vec::new();
+    };
+    let mut rest = message.get(start..).unwrap_or("");
+    let mut settings = Vec::new();
+    while settings.len() < MAX_SETTINGS {
+        rest = rest.trim_start_matches([',', ' ']);
+        if rest.is_empty() || rest.starts_with(close) {
+            break;
+        }
+        let Ok((after, (name, value))) = pair(rest) else { break };
+        if !SECRETS
+            .iter()
+            .any(|s| name.contains(s) && !name.contains("tokens") && !name.contains("tokenizer"))
+        {
+            let value = value.trim();
+            let plain = value
+                .strip_prefix(['\'', '"'])
+                .and_then(|v| v.strip_suffix(['\'', '"']))
+                .unwrap_or(value);
+            let cut = plain.get(..plain.floor_char_boundary(MAX_VALUE)).unwrap_or(plain);
+            settings.push((Arc::from(name), Arc::from(cut)));
+        }
+        rest = after;
+    }
+    settings
+}
+
+/// `'name': value` or `name=value`.
+fn pair(input: &str) -> IResult<&str, (&str, &str)> {
+    let word = |i| take_while1(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')).parse(i);
+    let quoted = alt((
+        delimited(char('\''), word, char('\'')),
+        delimited(char('"'), word, char('"')),
+    ));
+    let (rest, name) = alt((quoted, word)).parse(input)?;
+    let (rest, _) = (space0, alt((char(':'), char('='))), space0).parse(rest)?;
+    let (rest, value) = value(rest, 0)?;
+    Ok((rest, (name, value)))
+}
+
+/// Anything up to the next comma or closing bracket of this level.
+fn value(input: &str, depth: usize) -> IResult<&str, &str> {
+    if depth > 32 {
+        return Err(nom::Err::Error(nom::error::Error::new(
+            input,
+            nom::error::ErrorKind::TooLarge,
+        )));
+    }
+    let nested = |i| -> IResult<&str, &str> {
+        recognize(delimited(
+            alt((char('{'), char('('), char('['), char('<'))),
+            |i| inside(i, depth + 1),
+            alt((char('}'), char(')'), char(']'), char('>'))),
+        ))
+        .parse(i)
+    };
+    recognize(many0_count(alt((string, nested, is_not(",'\"{([<})]>"))))).parse(input)
+}
+
+fn inside(input: &str, depth: usize) -> IResult<&str, &str> {
+    recognize((value_at(depth), many0_count((char(','), value_at(depth))))).parse(input)
+}
+
+fn value_at(depth: usize) -> impl Fn(&str) -> IResult<&str, &str> {
+    move |i| value(i, depth)
+}
+
+/// A quoted string with backslash escapes.
+fn string(input: &str) -> IResult<&str, &str> {
+    let quote = if input.starts_with('"') { "\"" } else { "'" };
+    let (mut rest, _) = tag(quote)(input)?;
+    loop {
+        let Some(at) = rest.find(['\\', quote.chars().next().unwrap_or('\'')]) else {
+            // A torn dump: the string runs to the end of the line.
+            return Ok(("", input));
+        };
+        let escaped = rest.as_bytes().get(at) == Some(&b'\\');
+        rest = rest.get(at + 1..).unwrap_or("");
+        if !escaped {
+            let used = input.len() - rest.len();
+            return Ok((rest, input.get(..used).unwrap_or(input)));
+        }
+        let mut chars = rest.chars();
+        chars.next();
+        rest = chars.as_str();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get(message: &str, name: &str) -> Option<String> {
+        parse(message)
+            .iter()
+            .find(|(n, _)| &**n == name)
+            .map(|(_, v)| v.to_string())
+    }
+
+    #[test]
+    fn dumps_of_every_kind() {
+        let args = "non-default args: {'model': '/models/a, b', 'max_model_len': 4096, 'compilation_config': {'cudagraph_mode': 'FULL', 'sizes': [1, 2]}, 'api_key': ['x'], 'gpu_memory_utilization': 0.85}";
+        assert_eq!(get(args, "model").as_deref(), Some("/models/a, b"));
+        assert_eq!(get(args, "gpu_memory_utilization").as_deref(), Some("0.85"));
+        assert_eq!(get(args, "api_key"), None);
+        let server = "server_args=ServerArgs(model_path='m', tp_size=2, mem_fraction_static=0.85, dist_init_addr=None, json=\"{'a': 1}\")";
+        assert_eq!(get(server, "tp_size").as_deref(), Some("2"));
+        assert_eq!(get(server, "json").as_deref(), Some("{'a': 1}"));
+        let config = "Initializing a V1 LLM engine (v0.25.1) with config: model='m', dtype=torch.bfloat16, structured=Config(backend='auto', x=1), enforce_eager=False";
+        assert_eq!(get(config, "enforce_eager").as_deref(), Some("False"));
+        assert_eq!(get(config, "dtype").as_deref(), Some("torch.bfloat16"));
+        assert_eq!(
+            get("args: Namespace(host=None, port=8000, max_tokens=5)", "port").as_deref(),
+            Some("8000")
+        );
+    }
+
+    #[test]
+    fn torn_and_hostile_dumps_end_quietly() {
+        assert_eq!(
+            get("non-default args: {'model': '/models/a", "model").as_deref(),
+            Some("'/models/a")
+        );
+        assert!(parse(&format!("server_args=ServerArgs(a={}", "[".repeat(100_000))).len() <= 1);
+        assert!(parse("nothing here").is_empty());
+    }
+}

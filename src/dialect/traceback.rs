@@ -1,0 +1,764 @@
+//! Puts Python tracebacks together: chained, grouped, nested, torn, prefixed line by line, interleaved.
+//!
+//! Owns the grammar of tracebacks and faulthandler dumps. One open block per speaker; a line is offered with
+//! the key of its speaker and either belongs to a block or is handed back. Never looks at what an exception means.
+
+use std::collections::HashMap;
+
+use nom::bytes::complete::{tag, take_till1};
+use nom::character::complete::digit1;
+use nom::{IResult, Parser};
+
+/// Frames kept of one exception; deeper stacks keep the outermost and the innermost half.
+const MAX_FRAMES: usize = 256;
+/// Lines kept of one exception's message.
+const MAX_MESSAGE_LINES: usize = 96;
+/// Bytes kept of one exception's message.
+const MAX_MESSAGE_BYTES: usize = 16 * 1024;
+/// Exceptions kept of one chain.
+const MAX_CHAIN: usize = 32;
+/// Blocks open at the same time; the oldest is closed when more begin.
+const MAX_OPEN: usize = 512;
+/// Lines of other speakers after which an unfinished block is taken as torn.
+const MAX_AGE: u64 = 4000;
+
+/// A line as the assembler needs it.
+#[derive(Debug, Clone, Copy)]
+pub struct Line<'a> {
+    /// Line number.
+    pub no: u64,
+    /// Position in the caller's list of places, so that places are copied only for blocks.
+    pub message: &'a str,
+    /// Whether it carried a log header.
+    pub logged: bool,
+}
+
+/// A frame before it is shared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawFrame {
+    /// File.
+    pub file: String,
+    /// Line in the file.
+    pub line: u32,
+    /// Function.
+    pub function: String,
+    /// Source line.
+    pub code: String,
+}
+
+/// One exception of a finished block; `P` is the caller's place type.
+#[derive(Debug, Clone)]
+pub struct RawException<P> {
+    /// Type; empty when the block is torn before its exception line.
+    pub kind: String,
+    /// Lines of the message, with the place of each; the first is the exception line itself.
+    pub lines: Vec<(String, P)>,
+    /// Frames, outermost first.
+    pub frames: Vec<RawFrame>,
+}
+
+/// How a block was printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// A Python traceback.
+    Python,
+    /// A faulthandler dump.
+    Native,
+    /// `Exception ignored in`, never-retrieved tasks.
+    Ignored,
+}
+
+/// A finished block.
+#[derive(Debug, Clone)]
+pub struct Block<P> {
+    /// Chain, oldest first; at least one.
+    pub chain: Vec<RawException<P>>,
+    /// Shape.
+    pub shape: Shape,
+    /// Whether its lines carried a log header.
+    pub logged: bool,
+    /// First line.
+    pub first_line: u64,
+    /// Last line.
+    pub last_line: u64,
+    /// Whether the end is missing.
+    pub torn: bool,
+    /// The key it was opened with.
+    pub key: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Between the `Traceback` line and the exception line.
+    Frames,
+    /// Behind an exception line: message continues, or a chain goes on.
+    Message,
+    /// Behind a chain separator: a further `Traceback` line is due.
+    Between,
+}
+
+struct Open<P> {
+    block: Block<P>,
+    current: RawException<P>,
+    state: State,
+    after_blank: bool,
+    /// The next traceback is nested in the exception line above (Ray's remote header, exception groups).
+    nested: bool,
+    opened_by_log: bool,
+    touched: u64,
+    bytes: usize,
+}
+
+/// What became of an offered line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// It belongs to a block.
+    Yes,
+    /// It belongs to a block that a header line of another key opened.
+    Adopted,
+    /// It is for others.
+    No,
+}
+
+/// The assembler of one source.
+pub struct Assembler<P> {
+    open: HashMap<u64, Open<P>>,
+    /// Block that un-prefixed lines continue, because its header line had a prefix and its body has none.
+    adopter: Option<u64>,
+    /// The last intro line that marks the next block as ignored.
+    ignore_next: bool,
+}
+
+impl<P: Clone> Default for Assembler<P> {
+    fn default() -> Self {
+        Self {
+            open: HashMap::new(),
+            adopter: None,
+            ignore_next: false,
+        }
+    }
+}
+
+impl<P: Clone> Assembler<P> {
+    /// Offers a line. `bare` says that its key has no log header and no label; `ends` whether the catalog knows it as a
+    /// message of its own that ends a block.
+    pub fn offer(
+        &mut self,
+        key: u64,
+        bare: bool,
+        line: Line<'_>,
+        place: &P,
+        ends: bool,
+        out: &mut Vec<Block<P>>,
+    ) -> Taken {
+        let text = strip_margin(line.message);
+        if let Some(head) = traceback_head(text) {
+            return self.begin(key, bare, head, line, out);
+        }
+        let trimmed = text.trim_start();
+        if bare && trimmed.starts_with("Exception ignored in") || trimmed.ends_with("was never retrieved") {
+            self.ignore_next = true;
+        }
+        if text.starts_with("Fatal Python error: ") || is_thread_head(text) {
+            return self.native(key, text, line, place, out);
+        }
+        let own = self.open.contains_key(&key);
+        let target = if own {
+            key
+        } else {
+            self.adopter.filter(|_| bare).unwrap_or(key)
+        };
+        let Some(open) = self.open.get_mut(&target) else {
+            return Taken::No;
+        };
+        let taken = if own { Taken::Yes } else { Taken::Adopted };
+        open.touched = line.no;
+        match step(open, text, line, place, ends) {
+            Step::Kept => taken,
+            Step::Done => {
+                self.close(target, out);
+                Taken::No
+            }
+        }
+    }
+
+    /// Tells that a line with a header came whose key is another one of the same speaker: its open message ends.
+    pub fn interrupt(&mut self, key: u64, out: &mut Vec<Block<P>>) {
+        if self.open.get(&key).is_some_and(|o| o.state != State::Frames) {
+            self.close(key, out);
+        }
+    }
+
+    /// Tells that a header line without a label came: un-prefixed messages end here.
+    pub fn interrupt_bare(&mut self, bare_key: u64, out: &mut Vec<Block<P>>) {
+        self.interrupt(bare_key, out);
+        if let Some(key) = self.adopter {
+            self.interrupt(key, out);
+        }
+    }
+
+    /// Closes blocks nobody added to for long. Call now and then.
+    pub fn expire(&mut self, now: u64, out: &mut Vec<Block<P>>) {
+        let old: Vec<u64> = self
+            .open
+            .iter()
+            .filter(|(_, o)| now.saturating_sub(o.touched) > MAX_AGE)
+            .map(|(k, _)| *k)
+            .collect();
+        for key in old {
+            self.close(key, out);
+        }
+    }
+
+    /// Closes everything.
+    pub fn finish(&mut self, out: &mut Vec<Block<P>>) {
+        let mut keys: Vec<u64> = self.open.keys().copied().collect();
+        keys.sort_unstable();
+        for key in keys {
+            self.close(key, out);
+        }
+    }
+
+    fn begin(&mut self, key: u64, bare: bool, head: Head, line: Line<'_>, out: &mut Vec<Block<P>>) -> Taken {
+        let target = if self.open.contains_key(&key) || !bare {
+            key
+        } else {
+            self.adopter.unwrap_or(key)
+        };
+        if let Some(open) = self.open.get_mut(&target) {
+            let linked = open.state == State::Between || open.nested;
+            if linked && head != Head::Intro {
+                push_current(open);
+                open.state = State::Frames;
+                open.touched = line.no;
+                open.block.last_line = line.no;
+                return Taken::Yes;
+            }
+            self.close(target, out);
+        }
+        if self.open.len() >= MAX_OPEN
+            && let Some((&oldest, _)) = self.open.iter().min_by_key(|(_, o)| o.touched)
+        {
+            self.close(oldest, out);
+        }
+        let shape = if std::mem::take(&mut self.ignore_next) {
+            Shape::Ignored
+        } else {
+            Shape::Python
+        };
+        self.insert(key, shape, line);
+        if !bare {
+            self.adopter = Some(key);
+        } else {
+            self.adopter = None;
+        }
+        Taken::Yes
+    }
+
+    fn insert(&mut self, key: u64, shape: Shape, line: Line<'_>) {
+        let block = Block {
+            chain: Vec::new(),
+            shape,
+            logged: line.logged,
+            first_line: line.no,
+            last_line: line.no,
+            torn: false,
+            key,
+        };
+        let open = Open {
+            block,
+            current: empty(),
+            state: State::Frames,
+            after_blank: false,
+            nested: false,
+            opened_by_log: line.logged,
+            touched: line.no,
+            bytes: 0,
+        };
+        self.open.insert(key, open);
+    }
+
+    fn native(&mut self, key: u64, text: &str, line: Line<'_>, place: &P, out: &mut Vec<Block<P>>) -> Taken {
+        if is_thread_head(text) {
+            // Only the current thread's frames tell where the process was.
+            match self.open.get_mut(&key) {
+                Some(open) if open.block.shape == Shape::Native && open.current.frames.is_empty() => {
+                    open.state = State::Frames;
+                    open.block.last_line = line.no;
+                    return Taken::Yes;
+                }
+                Some(open) if open.block.shape == Shape::Native => self.close(key, out),
+                _ => {}
+            }
+            return Taken::No;
+        }
+        self.close(key, out);
+        self.insert(key, Shape::Native, line);
+        if let Some(open) = self.open.get_mut(&key) {
+            open.current.kind = "Fatal Python error".to_owned();
+            let message = text.strip_prefix("Fatal Python error: ").unwrap_or(text);
+            open.current.lines.push((message.to_owned(), place.clone()));
+            open.state = State::Frames;
+        }
+        // The banner itself is also a message that the catalog may know.
+        Taken::No
+    }
+
+    fn close(&mut self, key: u64, out: &mut Vec<Block<P>>) {
+        let Some(mut open) = self.open.remove(&key) else { return };
+        if self.adopter == Some(key) {
+            self.adopter = None;
+        }
+        if open.block.shape == Shape::Native {
+            open.current.frames.reverse();
+        }
+        open.block.torn = open.current.kind.is_empty();
+        push_current(&mut open);
+        if !open.block.chain.is_empty() {
+            out.push(open.block);
+        }
+    }
+}
+
+enum Step {
+    Kept,
+    Done,
+}
+
+fn step<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: &P, ends: bool) -> Step {
+    if open.block.shape == Shape::Native {
+        return step_native(open, text, line);
+    }
+    if let Some(frame) = frame_line(text) {
+        match open.state {
+            // Ray prints the remote frames right below the carrier's own exception line, without a new `Traceback`.
+            State::Message | State::Between => {
+                push_current(open);
+                open.nested = true;
+                open.state = State::Frames;
+            }
+            State::Frames => {}
+        }
+        push_frame(&mut open.current.frames, frame);
+        open.block.last_line = line.no;
+        return Step::Kept;
+    }
+    match open.state {
+        State::Frames => step_frames(open, text, line, place),
+        State::Message => step_message(open, text, line, place, ends),
+        State::Between => {
+            if text.trim().is_empty() {
+                return Step::Kept;
+            }
+            // A separator without a traceback below: the chained exception stands alone.
+            if exception_line(text).is_some() {
+                push_current(open);
+                return step_frames(open, text, line, place);
+            }
+            Step::Done
+        }
+    }
+}
+
+fn step_frames<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: &P) -> Step {
+    let indented = text.starts_with("    ") || text.starts_with('\t');
+    if indented || text.trim_start().starts_with("[Previous line repeated") {
+        if let Some(last) = open.current.frames.last_mut()
+            && last.code.is_empty()
+            && !is_marker(text)
+        {
+            last.code = text.trim().chars().take(200).collect();
+        }
+        open.block.last_line = line.no;
+        return Step::Kept;
+    }
+    if let Some((kind, message)) = exception_line(text).or_else(|| bare_kind(text)) {
+        open.current.kind = kind.to_owned();
+        open.current.lines.push((message.to_owned(), place.clone()));
+        open.bytes = message.len();
+        open.state = State::Message;
+        open.after_blank = false;
+        open.block.last_line = line.no;
+        return Step::Kept;
+    }
+    if text.trim().is_empty() || is_marker(text) || text.starts_with("  ") {
+        return Step::Kept;
+    }
+    // Something else between the frames: another process, or the end is missing. Raw blocks wait for their own lines.
+    if open.current.frames.is_empty() || line.logged && open.opened_by_log {
+        return Step::Done;
+    }
+    open.bytes += 1;
+    if open.bytes > 200 { Step::Done } else { Step::Kept }
+}
+
+fn step_message<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: &P, ends: bool) -> Step {
+    let trimmed = text.trim();
+    if trimmed.starts_with("The above exception was the direct cause of")
+        || trimmed.starts_with("During handling of the above exception")
+    {
+        open.state = State::Between;
+        open.block.last_line = line.no;
+        return Step::Kept;
+    }
+    if is_group_rule(trimmed) {
+        open.nested = true;
+        open.block.last_line = line.no;
+        return Step::Kept;
+    }
+    if trimmed.is_empty() {
+        open.after_blank = true;
+        return Step::Kept;
+    }
+    let long = open
+        .current
+        .lines
+        .iter()
+        .take(2)
+        .any(|(l, _)| LONG_REPORTS.iter().any(|r| l.contains(r)));
+    if !long && (ends || open.after_blank && !text.starts_with(' ')) {
+        return Step::Done;
+    }
+    if long && trimmed.starts_with("Refer to the documentation") || open.current.lines.len() >= MAX_MESSAGE_LINES {
+        return Step::Done;
+    }
+    // A carrier's header line (`ray::Worker.load() (pid=…)`) is followed by remote frames: wait for them.
+    if open.bytes + text.len() <= MAX_MESSAGE_BYTES {
+        open.bytes += text.len() + 1;
+        open.current.lines.push((text.trim_end().to_owned(), place.clone()));
+    }
+    open.block.last_line = line.no;
+    Step::Kept
+}
+
+/// Reports inside an exception message that hold blank lines: Ray's memory report, torch's "Last error:" block.
+const LONG_REPORTS: &[&str] = &["running low on memory"];
+
+fn step_native<P>(open: &mut Open<P>, text: &str, line: Line<'_>) -> Step {
+    if text.trim().is_empty() && open.current.frames.is_empty() {
+        return Step::Kept;
+    }
+    match native_frame(text) {
+        Some(frame) => {
+            push_frame(&mut open.current.frames, frame);
+            open.block.last_line = line.no;
+            Step::Kept
+        }
+        None => Step::Done,
+    }
+}
+
+fn push_current<P: Clone>(open: &mut Open<P>) {
+    let done = std::mem::replace(&mut open.current, empty());
+    open.bytes = 0;
+    open.after_blank = false;
+    if done.kind.is_empty() && done.frames.is_empty() {
+        return;
+    }
+    if open.block.chain.len() >= MAX_CHAIN {
+        return;
+    }
+    // What is nested in an exception is older than it: it goes in front of its carrier.
+    if std::mem::take(&mut open.nested) && !open.block.chain.is_empty() {
+        let at = open.block.chain.len() - 1;
+        open.block.chain.insert(at, done);
+    } else {
+        open.block.chain.push(done);
+    }
+}
+
+fn push_frame(frames: &mut Vec<RawFrame>, frame: RawFrame) {
+    if frames.len() >= MAX_FRAMES {
+        frames.remove(MAX_FRAMES / 2);
+    }
+    frames.push(frame);
+}
+
+fn empty<P>() -> RawException<P> {
+    RawException {
+        kind: String::new(),
+        lines: Vec::new(),
+        frames: Vec::new(),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Head {
+    /// The line is the traceback header and nothing else.
+    Plain,
+    /// A message ends in the header: `Scheduler hit an exception: Traceback (most recent call last):`.
+    Intro,
+}
+
+fn traceback_head(text: &str) -> Option<Head> {
+    let text = text.trim_end();
+    let before = text.strip_suffix("Traceback (most recent call last):")?;
+    let before = before.trim();
+    if before.is_empty() || before == "+ Exception Group" || before == "Exception Group" {
+        return Some(Head::Plain);
+    }
+    Some(Head::Intro)
+}
+
+/// Takes the margin of an exception group off: `  | `, `    +-`.
+fn strip_margin(text: &str) -> &str {
+    let trimmed = text.trim_start();
+    if let Some(rest) = trimmed.strip_prefix("| ") {
+        return rest;
+    }
+    if trimmed == "|" {
+        return "";
+    }
+    text
+}
+
+fn is_group_rule(trimmed: &str) -> bool {
+    trimmed.starts_with("+-") && trimmed.contains("----------------")
+}
+
+fn is_marker(text: &str) -> bool {
+    let trimmed = text.trim();
+    !trimmed.is_empty() && trimmed.chars().all(|c| matches!(c, '^' | '~' | ' ' | '|'))
+}
+
+fn is_thread_head(text: &str) -> bool {
+    (text.starts_with("Current thread 0x") || text.starts_with("Thread 0x"))
+        && text.trim_end().ends_with("(most recent call first):")
+}
+
+/// `  File "x.py", line 3, in f`.
+fn frame_line(text: &str) -> Option<RawFrame> {
+    let trimmed = text.trim_start();
+    if trimmed.len() == text.len() {
+        return None;
+    }
+    frame(trimmed, ", in ")
+}
+
+/// `  File "x.py", line 3 in f` of faulthandler.
+fn native_frame(text: &str) -> Option<RawFrame> {
+    frame(text.trim_start(), " in ")
+}
+
+fn frame(text: &str, before_function: &str) -> Option<RawFrame> {
+    fn grammar<'a>(i: &'a str, before: &str) -> IResult<&'a str, (&'a str, &'a str)> {
+        let (i, (_, file, _, line, _)) = (
+            tag("File \""),
+            take_till1(|c| c == '"'),
+            tag("\", line "),
+            digit1,
+            tag(before),
+        )
+            .parse(i)?;
+        Ok((i, (file, line)))
+    }
+    if let Ok((function, (file, line))) = grammar(text, before_function) {
+        let function = function.trim().to_owned();
+        return Some(RawFrame {
+            file: file.to_owned(),
+            line: line.parse().ok()?,
+            function,
+            code: String::new(),
+        });
+    }
+    // `File "<string>", line 1` of a syntax error has no function.
+    let (rest, (_, file, _, line)) = (
+        tag::<_, _, nom::error::Error<&str>>("File \""),
+        take_till1(|c| c == '"'),
+        tag("\", line "),
+        digit1,
+    )
+        .parse(text)
+        .ok()?;
+    rest.trim().is_empty().then(|| RawFrame {
+        file: file.to_owned(),
+        line: line.parse().unwrap_or(0),
+        function: String::new(),
+        code: String::new(),
+    })
+}
+
+/// Splits an exception line into its type and message: `torch.OutOfMemoryError: CUDA out of memory…`.
+/// The type's last part begins with a capital, or is one of the few lower-case ones.
+pub fn exception_line(text: &str) -> Option<(&str, &str)> {
+    let (kind, message) = match text.split_once(": ") {
+        Some((kind, message)) => (kind, message),
+        None => (text.trim_end().strip_suffix(':')?, ""),
+    };
+    is_exception_type(kind).then_some((kind, message))
+}
+
+/// An exception line without a message: `AssertionError`, `KeyboardInterrupt`.
+fn bare_kind(text: &str) -> Option<(&str, &str)> {
+    let kind = text.trim_end();
+    (is_exception_type(kind) && looks_like_error(kind)).then_some((kind, ""))
+}
+
+/// Whether a word names an exception class: dotted identifiers, with a capital in the last part.
+fn is_exception_type(kind: &str) -> bool {
+    let plain = kind
+        .split_once('(')
+        .map_or(kind, |(head, tail)| if tail.ends_with(')') { head } else { "" });
+    if plain.is_empty() || plain.len() > 160 {
+        return false;
+    }
+    let mut last = "";
+    for part in plain.split('.') {
+        let ok = part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !ok && part != "<locals>" {
+            return false;
+        }
+        last = part;
+    }
+    if last.starts_with(|c: char| c.is_ascii_uppercase()) {
+        return plain.contains('.') || looks_like_error(last) || last.chars().any(|c| c.is_ascii_lowercase());
+    }
+    matches!(last, "error" | "gaierror" | "timeout" | "herror")
+}
+
+/// Whether the name of a type says that it is an exception.
+pub fn looks_like_error(kind: &str) -> bool {
+    let kind = kind.split('(').next().unwrap_or(kind);
+    let last = kind.rsplit('.').next().unwrap_or(kind);
+    const ENDINGS: &[&str] = &[
+        "Error",
+        "Exception",
+        "Interrupt",
+        "Exit",
+        "Timeout",
+        "Failure",
+        "Failed",
+        "OutOfResources",
+        "Died",
+        "Abort",
+        "Unavailable",
+        "Terminated",
+        "Expired",
+        "NotFound",
+        "Refused",
+        "Full",
+        "ExceptionGroup",
+        "error",
+        "gaierror",
+    ];
+    ENDINGS.iter().any(|e| last.ends_with(e)) && last != "Error" || kind.contains('.') && last == "Error"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(lines: &[&str]) -> Vec<Block<u64>> {
+        let mut assembler = Assembler::default();
+        let mut out = Vec::new();
+        for (i, text) in lines.iter().enumerate() {
+            let no = i as u64 + 1;
+            let line = Line {
+                no,
+                message: text,
+                logged: false,
+            };
+            let _ = assembler.offer(1, true, line, &no, false, &mut out);
+        }
+        assembler.finish(&mut out);
+        out
+    }
+
+    #[test]
+    fn a_chain_is_oldest_first() {
+        let blocks = run(&[
+            "Traceback (most recent call last):",
+            "  File \"/a.py\", line 1, in inner",
+            "    x()",
+            "    ^^^",
+            "KeyError: 'a'",
+            "",
+            "During handling of the above exception, another exception occurred:",
+            "",
+            "Traceback (most recent call last):",
+            "  File \"/b.py\", line 2, in outer",
+            "    y()",
+            "ValueError: bad",
+            "more of it",
+        ]);
+        assert_eq!(blocks.len(), 1);
+        let chain = &blocks[0].chain;
+        assert_eq!(
+            chain.iter().map(|e| e.kind.as_str()).collect::<Vec<_>>(),
+            ["KeyError", "ValueError"]
+        );
+        assert_eq!(chain[0].frames[0].code, "x()");
+        assert_eq!(
+            chain[1].lines.iter().map(|(l, n)| (l.as_str(), *n)).collect::<Vec<_>>(),
+            [("bad", 12), ("more of it", 13)]
+        );
+    }
+
+    #[test]
+    fn remote_frames_under_a_carrier_are_the_original() {
+        let blocks = run(&[
+            "Traceback (most recent call last):",
+            "  File \"/driver.py\", line 1, in main",
+            "ray.exceptions.RayTaskError(ValueError): ray::W.load() (pid=7, ip=10.0.0.1)",
+            "  File \"/w.py\", line 2, in load",
+            "    raise ValueError(1)",
+            "ValueError: inner",
+        ]);
+        let kinds: Vec<_> = blocks[0].chain.iter().map(|e| e.kind.as_str()).collect();
+        assert_eq!(kinds, ["ValueError", "ray.exceptions.RayTaskError(ValueError)"]);
+    }
+
+    #[test]
+    fn a_faulthandler_dump_has_its_frames_outermost_first() {
+        let blocks = run(&[
+            "Fatal Python error: Segmentation fault",
+            "",
+            "Current thread 0x00007f (most recent call first):",
+            "  File \"/in.py\", line 2 in inner",
+            "  File \"/out.py\", line 9 in outer",
+            "",
+            "Extension modules: a, b",
+        ]);
+        assert_eq!(blocks[0].shape, Shape::Native);
+        assert_eq!(
+            blocks[0].chain[0]
+                .frames
+                .iter()
+                .map(|f| f.function.as_str())
+                .collect::<Vec<_>>(),
+            ["outer", "inner"]
+        );
+    }
+
+    #[test]
+    fn a_torn_block_is_kept_as_torn() {
+        let blocks = run(&[
+            "Traceback (most recent call last):",
+            "  File \"/a.py\", line 1, in f",
+            "    x()",
+        ]);
+        assert!(blocks[0].torn);
+        assert!(run(&["Traceback (most recent call last):"]).is_empty());
+    }
+
+    #[test]
+    fn exception_lines_are_told_from_prose() {
+        assert_eq!(
+            exception_line("torch.OutOfMemoryError: CUDA"),
+            Some(("torch.OutOfMemoryError", "CUDA"))
+        );
+        assert_eq!(
+            exception_line("socket.gaierror: [Errno -2] x"),
+            Some(("socket.gaierror", "[Errno -2] x"))
+        );
+        assert_eq!(
+            exception_line("ray.exceptions.RayTaskError(ValueError): x").map(|e| e.0),
+            Some("ray.exceptions.RayTaskError(ValueError)")
+        );
+        assert_eq!(exception_line("INFO: x"), None);
+        assert_eq!(exception_line("some words: x"), None);
+        assert_eq!(bare_kind("AssertionError"), Some(("AssertionError", "")));
+        assert_eq!(bare_kind("Hello"), None);
+    }
+}
