@@ -80,9 +80,6 @@ impl Signature {
             return Err("`match` needs at least one sample".to_owned());
         }
         let exception = def.exception.as_deref().map(compile).transpose()?;
-        if let Some(pattern) = &def.pattern {
-            regex_syntax_check(pattern)?;
-        }
         let pattern = def.pattern.clone();
         Ok(Self {
             def,
@@ -166,14 +163,6 @@ fn compile(pattern: &str) -> Result<Regex, String> {
         .size_limit(PATTERN_LIMIT)
         .build()
         .map_err(|e| e.to_string())
-}
-
-/// A cheap check at load time, so that start-up does not compile hundreds of patterns it may never use.
-fn regex_syntax_check(pattern: &str) -> Result<(), String> {
-    if pattern.starts_with('^') {
-        return Err("`pattern` must not begin with `^`: `at` says where it may match".to_owned());
-    }
-    Ok(())
 }
 
 /// One automaton over the literals of all signatures.

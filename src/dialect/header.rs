@@ -89,7 +89,7 @@ pub fn parse(text: &str) -> Header<'_> {
         }
     }
     let forms: &[fn(&str) -> IResult<&str, Header<'_>>] = match rest.as_bytes().first() {
-        Some(b'[') => &[sglang, ray_native, torch_native, nccl, bracketed_python, kernel_stamp],
+        Some(b'[') => &[nccl, sglang, ray_native, torch_native, bracketed_python, kernel_stamp],
         Some(b'0'..=b'9') => &[ray_python, loguru, nccl, dashed_python],
         Some(b'D' | b'I' | b'W' | b'E' | b'F' | b'C' | b'T') => {
             &[vllm_log, torch_python, uvicorn, glog, colon_python, nccl]
@@ -510,7 +510,7 @@ fn kernel_stamp(input: &str) -> IResult<&str, Header<'_>> {
         ));
     }
     let (rest, text) = delimited(char('['), take_till1(|c| c == ']'), char(']')).parse(input)?;
-    let Ok(local) = chrono::NaiveDateTime::parse_from_str(text, "%a %b %e %H:%M:%S %Y") else {
+    let Ok(local) = chrono::NaiveDateTime::parse_from_str(text.get(4..).unwrap_or(""), "%b %e %H:%M:%S %Y") else {
         return fail(input);
     };
     let rest = rest.strip_prefix(' ').unwrap_or(rest);

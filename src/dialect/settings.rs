@@ -107,7 +107,7 @@ fn string(input: &str) -> IResult<&str, &str> {
     loop {
         let Some(at) = rest.find(['\\', quote.chars().next().unwrap_or('\'')]) else {
             // A torn dump: the string runs to the end of the line.
-            return Ok(("", input));
+            return Ok((input.get(input.len()..).unwrap_or(""), input));
         };
         let escaped = rest.as_bytes().get(at) == Some(&b'\\');
         rest = rest.get(at + 1..).unwrap_or("");
