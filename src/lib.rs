@@ -4,6 +4,7 @@
 pub mod catalog;
 pub mod dialect;
 pub mod event;
+pub mod explain;
 pub mod intake;
 pub mod record;
 pub mod report;

@@ -1,0 +1,395 @@
+//! `coroner explain`: the page of one cause, phase, signature or remedy.
+//!
+//! Owns the pages, all written from the data that the verdict uses, so that they cannot drift from it. Never
+//! looks at a log.
+
+mod layout;
+
+use crate::catalog::Catalog;
+use crate::catalog::matcher::Signature;
+use crate::catalog::schema::{CauseDef, RemedyDef, Role};
+use layout::Page;
+
+/// Sample lines shown of one signature on the page of its cause.
+const SAMPLES: usize = 1;
+
+/// Ids suggested for an unknown one.
+const SUGGESTIONS: usize = 3;
+
+/// The phases of a launch with their meaning, in the order that most engines pass them.
+pub const PHASES: [(&str, &str); 15] = [
+    ("process-start", "Interpreter boot, imports and command-line parsing."),
+    (
+        "config",
+        "The model's and the engine's configuration are read and validated.",
+    ),
+    (
+        "cluster-join",
+        "Processes find each other: Ray cluster and placement group, torchrun, spawned workers and their hand-shake.",
+    ),
+    (
+        "device-init",
+        "CUDA driver and context are created, the device is chosen, free memory is checked.",
+    ),
+    (
+        "distributed-init",
+        "Process groups and NCCL communicators are made, custom all-reduce is set up.",
+    ),
+    ("model-fetch", "Weights and tokenizer are resolved and downloaded."),
+    ("weight-load", "The model is built and its weights are loaded."),
+    (
+        "memory-profile",
+        "A dummy forward pass shows how much memory a full batch needs.",
+    ),
+    ("compile", "torch.compile, JIT kernels, autotuning and kernel warm-up."),
+    ("kv-cache", "The KV cache is sized and allocated."),
+    ("graph-capture", "CUDA graphs are captured."),
+    (
+        "warmup",
+        "Sampler and engine warm up after capture, before the server is ready.",
+    ),
+    (
+        "serve-start",
+        "The HTTP server starts, binds its port and sets up routes.",
+    ),
+    ("serving", "Ready: requests may run."),
+    ("shutdown", "An orderly stop."),
+];
+
+/// The page of an id; `None` if no cause, family, phase, signature or remedy has it.
+pub fn page(catalog: &Catalog, id: &str) -> Option<String> {
+    let mut page = Page::default();
+    if let Some(cause) = catalog.cause(id) {
+        cause_page(&mut page, catalog, cause);
+    } else if let Some((id, meaning)) = PHASES.iter().find(|(phase, _)| *phase == id) {
+        phase_page(&mut page, catalog, id, meaning);
+    } else if let Some(signature) = catalog.signatures().iter().find(|s| s.def.id == id) {
+        signature_page(&mut page, catalog, signature);
+    } else if let Some(remedy) = catalog.remedies().iter().find(|r| r.id == id) {
+        remedy_page(&mut page, catalog, remedy);
+    } else {
+        family_page(&mut page, catalog, id)?;
+    }
+    Some(page.finish())
+}
+
+/// Ids close to an unknown one, nearest first.
+pub fn nearest(catalog: &Catalog, id: &str) -> Vec<String> {
+    let wanted = id.to_lowercase();
+    let mut scored: Vec<(f64, &str)> = ids(catalog)
+        .map(|known| {
+            // A part of an id is a better guess than an id of similar letters.
+            let part = if wanted.len() >= 3 && known.contains(&wanted) {
+                1.0
+            } else {
+                0.0
+            };
+            (strsim::normalized_damerau_levenshtein(&wanted, known) + part, known)
+        })
+        .filter(|(score, _)| *score >= 0.5)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    scored
+        .into_iter()
+        .take(SUGGESTIONS)
+        .map(|(_, id)| id.to_owned())
+        .collect()
+}
+
+/// Every id that has a page of its own, families aside.
+pub fn ids(catalog: &Catalog) -> impl Iterator<Item = &str> {
+    let causes = catalog.causes().iter().map(|cause| cause.id.as_str());
+    let phases = PHASES.iter().map(|(id, _)| *id);
+    let signatures = catalog.signatures().iter().map(|signature| signature.def.id.as_str());
+    let remedies = catalog.remedies().iter().map(|remedy| remedy.id.as_str());
+    causes.chain(phases).chain(signatures).chain(remedies)
+}
+
+/// Whether a reference in the data, an id or `family.*`, covers a cause.
+fn covers(reference: &str, cause: &str) -> bool {
+    match reference.strip_suffix(".*") {
+        Some(family) => cause.split('.').next() == Some(family),
+        None => reference == cause,
+    }
+}
+
+fn cause_page(page: &mut Page, catalog: &Catalog, cause: &CauseDef) {
+    page.title(&cause.id, &cause.title);
+    page.para(&cause.meaning);
+    let phase = cause.phase.as_deref().unwrap_or("any");
+    page.blank();
+    page.fact("phase", phase);
+    page.fact("who can act", &cause.owner);
+    page.fact("evidence", &cause.strength);
+    let same_node = match cause.retry.same_node {
+        Some(false) => ", not on the same node",
+        _ => "",
+    };
+    let retry = format!("{}{same_node}: {}", cause.retry.verdict, cause.retry.why);
+    page.fact("starting again", &retry);
+    if let Some(after) = &cause.retry.after {
+        page.fact("first", after);
+    }
+    if !cause.differs.is_empty() {
+        page.section("How it differs from its look-alikes");
+        page.para(&cause.differs);
+    }
+    page.section("How it looks");
+    for signature in catalog.signatures() {
+        let def = &signature.def;
+        if def.role == Role::Root && def.cause.as_deref().is_some_and(|c| covers(c, &cause.id)) {
+            page.item(
+                "- ",
+                &format!("{} ({}{})", def.id, def.program, versions(&def.versions)),
+            );
+            for sample in def.matches.iter().take(SAMPLES) {
+                page.quote(sample);
+            }
+        }
+    }
+    page.section("What to change, best first");
+    for (n, remedy) in remedies_for(catalog, &cause.id).iter().enumerate() {
+        page.item(&format!("{}. ", n + 1), plain_title(remedy));
+        page.para_at(5, &format!("{} Risk: {}. ({})", remedy.cost, remedy.risk, remedy.id));
+    }
+    page.section("What does not help");
+    for vain in &cause.will_not_help {
+        page.item("- ", &format!("{}{}: {}", vain.title, engines(&vain.engines), vain.why));
+    }
+    page.section("What to look at next");
+    for next in &cause.next_evidence {
+        page.item("- ", &format!("{}: {}", next.what, next.why));
+        page.command(&next.command);
+    }
+    page.sources(&cause.sources);
+}
+
+fn phase_page(page: &mut Page, catalog: &Catalog, id: &str, meaning: &str) {
+    page.title(id, "a phase of the launch");
+    page.para(meaning);
+    page.section("Lines that say a process enters it");
+    for signature in catalog.signatures() {
+        let def = &signature.def;
+        if def.role == Role::Phase && def.phase.as_deref() == Some(id) {
+            page.item(
+                "- ",
+                &format!("{} ({}{})", def.id, def.program, versions(&def.versions)),
+            );
+            for sample in def.matches.iter().take(SAMPLES) {
+                page.quote(sample);
+            }
+        }
+    }
+    page.section("Causes that strike here");
+    for cause in catalog
+        .causes()
+        .iter()
+        .filter(|cause| cause.phase.as_deref() == Some(id))
+    {
+        page.item("- ", &format!("{}: {}", cause.id, cause.title));
+    }
+}
+
+fn signature_page(page: &mut Page, catalog: &Catalog, signature: &Signature) {
+    let def = &signature.def;
+    page.title(&def.id, &format!("a line of {}", def.program));
+    let meaning = match def.role {
+        Role::Root => "It states a cause.",
+        Role::Wrapper => "It says that something failed elsewhere and is never the cause itself.",
+        Role::Consequence => "It follows from another death.",
+        Role::Benign => "It looks like a failure and is none.",
+        Role::Degraded => "The launch serves, but with a real problem.",
+        Role::Phase => "A process enters a phase.",
+        Role::Launch => "A launch begins here.",
+        Role::Ready => "The server is ready: requests may run.",
+        Role::Stop => "An orderly end.",
+        Role::Exit => "It tells how a process ended.",
+        Role::Note => "It carries figures, settings or an identity.",
+        Role::NoLaunch => "It belongs to a program that is no launch.",
+    };
+    page.para(meaning);
+    page.blank();
+    if let Some(cause) = &def.cause {
+        let title = catalog
+            .cause(cause)
+            .map(|cause| format!(" – {}", cause.title))
+            .unwrap_or_default();
+        page.fact("cause", &format!("{cause}{title}"));
+    }
+    let phases: Vec<&str> = def.phase.iter().chain(&def.phases).map(String::as_str).collect();
+    page.fact("phase", &phases.join(", "));
+    page.fact("versions", if def.versions.is_empty() { "all" } else { &def.versions });
+    page.fact("reason", def.reason.as_deref().unwrap_or_default());
+    page.fact("explains", &def.explains.join(", "));
+    page.section("Lines it recognises");
+    def.matches.iter().for_each(|sample| page.quote(sample));
+    page.section("Lines it leaves alone");
+    def.no_match.iter().for_each(|sample| page.quote(sample));
+    page.section("Where the line's own advice is wrong");
+    for (cause, why) in &def.wrong_advice {
+        page.item("- ", &format!("{cause}: {why}"));
+    }
+    page.sources(std::slice::from_ref(&def.source));
+}
+
+fn remedy_page(page: &mut Page, catalog: &Catalog, remedy: &RemedyDef) {
+    page.title(&remedy.id, plain_title(remedy));
+    page.para(&remedy.why);
+    page.blank();
+    for change in &remedy.change {
+        // Placeholders are filled from a launch; without one only the name is known.
+        let to = change
+            .to
+            .as_deref()
+            .filter(|to| !to.contains('{'))
+            .map(|to| format!(" {to}"));
+        page.fact("set", &format!("{}{}", change.name, to.unwrap_or_default()));
+    }
+    page.fact("cost", &remedy.cost);
+    page.fact("risk", &remedy.risk);
+    page.fact("check", &remedy.verify);
+    page.fact("together with", remedy.pair_with.as_deref().unwrap_or_default());
+    let engines: Vec<String> = remedy
+        .engines
+        .iter()
+        .map(|e| format!("{e}{}", versions(&remedy.versions)))
+        .collect();
+    page.fact("engines", &engines.join(", "));
+    if remedy.unblocks_only {
+        page.fact("note", "it only unblocks: the pressure stays");
+    }
+    page.section("Helps with");
+    for cause in catalog
+        .causes()
+        .iter()
+        .filter(|c| remedy.applies.keys().any(|key| covers(key, &c.id)))
+    {
+        page.item("- ", &format!("{}: {}", cause.id, cause.title));
+    }
+    page.sources(&remedy.sources);
+}
+
+fn family_page(page: &mut Page, catalog: &Catalog, id: &str) -> Option<()> {
+    let family: Vec<&CauseDef> = catalog
+        .causes()
+        .iter()
+        .filter(|c| c.id.split('.').next() == Some(id))
+        .collect();
+    if family.is_empty() {
+        return None;
+    }
+    page.title(id, "a family of causes");
+    for cause in family {
+        page.item("- ", &format!("{}: {}", cause.id, cause.title));
+    }
+    Some(())
+}
+
+/// The remedies of a cause, in the order of the data: one named for the cause itself before one for its family.
+fn remedies_for<'a>(catalog: &'a Catalog, cause: &str) -> Vec<&'a RemedyDef> {
+    let mut found: Vec<(u32, &RemedyDef)> = catalog
+        .remedies()
+        .iter()
+        .filter_map(|remedy| {
+            let family = || {
+                remedy
+                    .applies
+                    .iter()
+                    .find(|(key, _)| covers(key, cause))
+                    .map(|(_, place)| place)
+            };
+            remedy.applies.get(cause).or_else(family).map(|place| (*place, remedy))
+        })
+        .collect();
+    found.sort_by_key(|(place, _)| *place);
+    found.into_iter().map(|(_, remedy)| remedy).collect()
+}
+
+fn plain_title(remedy: &RemedyDef) -> &str {
+    remedy.plain_title.as_deref().unwrap_or(&remedy.title)
+}
+
+fn versions(range: &str) -> String {
+    if range.is_empty() {
+        String::new()
+    } else {
+        format!(" {range}")
+    }
+}
+
+fn engines(names: &[String]) -> String {
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", names.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::layout::WIDTH;
+    use super::*;
+    use crate::report::text;
+
+    fn catalog() -> &'static Catalog {
+        Catalog::shared().unwrap()
+    }
+
+    #[test]
+    fn every_id_has_a_page_that_fits() {
+        for id in ids(catalog()) {
+            let page = page(catalog(), id).unwrap();
+            assert!(page.starts_with(&format!("{id} – ")), "{page}");
+            assert!(page.lines().count() >= 3, "{page}");
+            for line in page.lines().filter(|line| !line.starts_with("    $ ")) {
+                assert!(text::width(line) <= WIDTH, "{line}");
+            }
+            assert_eq!(page, text::safe_lines(&page));
+        }
+    }
+
+    #[test]
+    fn a_cause_says_what_it_means_and_how_it_looks() {
+        let page = page(catalog(), "gpu-oom.context").unwrap();
+        for part in [
+            "device-init",
+            "How it differs from its look-alikes",
+            "What does not help",
+            "nvidia-smi",
+        ] {
+            assert!(page.contains(part), "{part} is not in\n{page}");
+        }
+    }
+
+    #[test]
+    fn a_family_lists_its_causes() {
+        let page = page(catalog(), "gpu-oom").unwrap();
+        assert!(
+            page.contains("gpu-oom.weights: ") && page.contains("gpu-oom.context: "),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn an_unknown_id_has_no_page_but_a_neighbour() {
+        assert_eq!(page(catalog(), "gpu-oom.contxt"), None);
+        assert_eq!(
+            nearest(catalog(), "gpu-oom.contxt").first().map(String::as_str),
+            Some("gpu-oom.context")
+        );
+        assert_eq!(
+            nearest(catalog(), "Device-Init").first().map(String::as_str),
+            Some("device-init")
+        );
+        assert!(nearest(catalog(), "watchdog").iter().any(|id| id == "process.watchdog"));
+        assert!(nearest(catalog(), "zzzzzzzzzzzzzz").is_empty());
+    }
+
+    #[test]
+    fn the_phase_table_names_each_phase_of_the_catalog() {
+        for cause in catalog().causes() {
+            let phase = cause.phase.as_deref();
+            assert!(phase.is_none_or(|p| PHASES.iter().any(|(id, _)| *id == p)), "{phase:?}");
+        }
+    }
+}
