@@ -22,6 +22,11 @@ pub fn render(report: &Report, style: &Style) -> String {
     out.push_str(&proof(report));
     section(&mut out, "Path of the launch", &[escape(&words::path_line(report))]);
     if report.cause.is_some() {
+        if let Some((text, places)) = words::exception(report) {
+            let places = places.iter().map(|place| format!("- {}", code(place)));
+            let lines: Vec<String> = std::iter::once(code(&text) + "\n").chain(places).collect();
+            section(&mut out, "The exception", &lines);
+        }
         remedies(&mut out, report);
         let vain = report.will_not_help.iter().map(|vain| bullet(&vain.title, &vain.why));
         let wrong = report
@@ -86,7 +91,7 @@ fn facts(out: &mut String, report: &Report) {
     rows.extend(report.launch.seconds_to_death.map(|s| ("Died after", text::seconds(s))));
     rows.extend(words::attempts(report).map(|attempts| ("Attempts", attempts)));
     if report.cause.is_some() && !report.owner.is_empty() {
-        rows.push(("Who can act", escape(&report.owner)));
+        rows.push(("Who can act", escape(&words::actor(report))));
     }
     out.push_str("| | |\n| --- | --- |\n");
     for (name, value) in rows {
@@ -141,21 +146,7 @@ fn remedies(out: &mut String, report: &Report) {
     if let Some(retry) = words::retry(report) {
         out.push_str(&format!("{}\n\n", escape(&retry)));
     }
-    let mut rows: Vec<(String, String)> = report.figures.iter().map(|(name, v)| text::figure(name, *v)).collect();
-    if let Some(memory) = &report.memory {
-        let holders = memory
-            .holders
-            .iter()
-            .map(|h| (format!("{}: {}", memory.pool, h.what), h.gib));
-        let short = memory
-            .short_by_gib
-            .map(|gib| (format!("{}: short by", memory.pool), gib));
-        rows.extend(
-            holders
-                .chain(short)
-                .map(|(what, gib)| (what, text::figure("_gib", gib).1)),
-        );
-    }
+    let rows = words::figures(report);
     if !rows.is_empty() {
         out.push_str("| Figure | Value |\n| --- | ---: |\n");
         for (name, value) in rows {

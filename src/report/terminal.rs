@@ -96,6 +96,11 @@ fn first_screen(page: &mut Page<'_>, report: &Report) {
 fn argument(page: &mut Page<'_>, report: &Report) {
     page.section("Path of the launch");
     page.para(&words::path_line(report));
+    if let Some((text, places)) = words::exception(report) {
+        page.section("The exception");
+        page.para(&text::clip(&text, page.style.width * 3));
+        places.iter().for_each(|place| page.item("  ", place));
+    }
     who_else(page, report);
     figures(page, report);
     if !report.remedies.is_empty() {
@@ -104,10 +109,9 @@ fn argument(page: &mut Page<'_>, report: &Report) {
             remedy_in_full(page, report, remedy);
         }
     }
-    if let Some(retry) = words::retry(report) {
-        page.blank();
-        page.para(&retry);
-    }
+    page.section("");
+    page.para(&words::retry(report).unwrap_or_default());
+    page.para(&words::owner(report).unwrap_or_default());
     page.section("What does not help");
     for vain in &report.will_not_help {
         page.item("- ", &format!("{}: {}", safe(&vain.title), safe(&vain.why)));
@@ -173,22 +177,7 @@ fn who_else(page: &mut Page<'_>, report: &Report) {
 /// The memory account and the figures of the root process.
 fn figures(page: &mut Page<'_>, report: &Report) {
     page.section("Figures");
-    let mut rows: Vec<(String, String)> = Vec::new();
-    for (name, value) in &report.figures {
-        rows.push(text::figure(name, *value));
-    }
-    if let Some(memory) = &report.memory {
-        for holder in &memory.holders {
-            let (_, value) = text::figure("_gib", holder.gib);
-            rows.push((format!("{} memory: {}", safe(&memory.pool), safe(&holder.what)), value));
-        }
-        if let Some(short) = memory.short_by_gib {
-            rows.push((
-                format!("{} memory: short by", safe(&memory.pool)),
-                text::figure("_gib", short).1,
-            ));
-        }
-    }
+    let rows = words::figures(report);
     let column = rows
         .iter()
         .map(|(name, _)| text::width(name))

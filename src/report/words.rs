@@ -5,6 +5,9 @@
 use super::model::{Attempt, Change, Outcome, PlaceReport, Process, Remedy, Report};
 use super::text::{self, safe};
 
+/// Frames shown of an exception.
+const FRAMES: usize = 3;
+
 /// The engine as people write it, `vLLM 0.25.1`.
 pub fn engine(report: &Report) -> Option<String> {
     let name = match report.engine.name.as_deref()? {
@@ -93,6 +96,49 @@ pub fn pair(report: &Report, remedy: &Remedy) -> Option<String> {
     let other = remedy.pair_with.as_deref()?;
     let found = report.remedies.iter().find(|remedy| remedy.id == other)?;
     Some(format!("remedy {}", found.rank))
+}
+
+/// The root's exception: its text, then where it was raised, innermost first, then what was raised from it.
+pub fn exception(report: &Report) -> Option<(String, Vec<String>)> {
+    let exception = report.exception.as_ref().filter(|e| !e.kind.is_empty())?;
+    let first = exception.message.lines().next().unwrap_or_default();
+    let mut told: Vec<String> = exception
+        .frames
+        .iter()
+        .rev()
+        .take(FRAMES)
+        .map(|frame| safe(&format!("in {}, {}:{}", frame.function, frame.file, frame.line)).into_owned())
+        .collect();
+    if !exception.chain.is_empty() {
+        told.push(format!("raised again as {}", safe(&exception.chain.join(", then "))));
+    }
+    Some((safe(&format!("{}: {first}", exception.kind)).into_owned(), told))
+}
+
+/// Rows of figures and of the memory account, name and value.
+pub fn figures(report: &Report) -> Vec<(String, String)> {
+    let mut rows: Vec<(String, String)> = report.figures.iter().map(|(name, v)| text::figure(name, *v)).collect();
+    let Some(memory) = &report.memory else { return rows };
+    let pool = [
+        ("total", memory.total_gib),
+        ("free at start", memory.free_at_start_gib),
+        ("requested", memory.requested_gib),
+    ];
+    let holders = memory
+        .holders
+        .iter()
+        .map(|holder| (holder.what.as_str(), Some(holder.gib)));
+    for (what, gib) in pool
+        .into_iter()
+        .chain(holders)
+        .chain([("short by", memory.short_by_gib)])
+    {
+        if let Some(gib) = gib {
+            let name = safe(&format!("{} memory: {what}", memory.pool)).into_owned();
+            rows.push((name, text::figure("_gib", gib).1));
+        }
+    }
+    rows
 }
 
 /// Step on the way of the launch.
@@ -230,6 +276,28 @@ pub fn retry(report: &Report) -> Option<String> {
         }
     }
     Some(out)
+}
+
+/// Who can act, in words.
+pub fn actor(report: &Report) -> String {
+    let who = match report.owner.as_str() {
+        "launch-config" => "whoever sets the launch's options",
+        "node" => "whoever runs the node",
+        "cluster" => "whoever runs the cluster",
+        "network" => "whoever runs the network",
+        "image" => "whoever builds the image",
+        "model" => "whoever provides the model",
+        "engine-bug" => "the engine's developers",
+        "external" => "whoever runs the outside service that the launch needs",
+        other => other,
+    };
+    safe(who).into_owned()
+}
+
+/// The same as a sentence, where it is known.
+pub fn owner(report: &Report) -> Option<String> {
+    let known = !matches!(report.owner.as_str(), "" | "unknown");
+    known.then(|| format!("Who can act: {}.", actor(report)))
 }
 
 /// What was read, and by what.
