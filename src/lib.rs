@@ -3,6 +3,7 @@
 
 pub mod catalog;
 pub mod dialect;
+pub mod envelope;
 pub mod event;
 pub mod explain;
 pub mod intake;

@@ -1,0 +1,166 @@
+//! Carriage returns and glued records: one line into the pieces that count.
+//!
+//! Owns the resolving of progress bars. A terminal overwrites each state of a bar with the next; here all states but
+//! the last of a bar go, and a record that was written behind a bar, or behind another NCCL record, stands on its own.
+
+use memchr::{memchr_iter, memmem};
+
+use super::grammar;
+
+/// The pieces of a line with carriage returns, in order.
+pub(super) fn pieces(line: &str) -> Vec<&str> {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut glued = Vec::new();
+    for segment in line.split('\r').filter(|s| !s.trim().is_empty()) {
+        split_glued(segment, &mut glued);
+        for piece in glued.drain(..) {
+            match kept.last_mut() {
+                Some(last) if is_bar(last) && is_bar(piece) && same_bar(last, piece) => *last = piece,
+                _ => kept.push(piece),
+            }
+        }
+    }
+    kept
+}
+
+/// Whether a line without carriage returns is more than one record; cheap, since it is asked of every line.
+pub(super) fn is_glued(line: &str) -> bool {
+    next_glued(line, 1).is_some()
+}
+
+fn split_glued<'a>(line: &'a str, out: &mut Vec<&'a str>) {
+    let mut rest = line;
+    while let Some(at) = next_glued(rest, 1) {
+        out.push(&rest[..at]);
+        rest = &rest[at..];
+    }
+    out.push(rest);
+}
+
+/// Where the first record behind the start of `line` begins.
+fn next_glued(line: &str, from: usize) -> Option<usize> {
+    behind_bar(line).or_else(|| behind_nccl(line, from))
+}
+
+/// `…| 8/28 [00:14<00:25,  1.30s/it][2025-05-16 10:48:21 TP1] …`: what stands directly behind the bar's bracket.
+fn behind_bar(line: &str) -> Option<usize> {
+    let b = line.as_bytes();
+    for end in memchr_iter(b']', b) {
+        let rate = b[..end].ends_with(b"/s") || b[..end].ends_with(b"/it");
+        // A blank behind the bracket is tqdm's or vLLM's own suffix: ` (eager)`.
+        if !rate || matches!(b.get(end + 1), None | Some(b' ' | b'\r')) {
+            continue;
+        }
+        let open = memchr::memrchr(b'[', &b[..end])?;
+        let inside = &b[open + 1..end];
+        if inside.first().is_some_and(u8::is_ascii_digit) && inside.iter().take(8).any(|&c| c == b':') {
+            return Some(end + 1);
+        }
+    }
+    None
+}
+
+/// A second NCCL header of the same host within the first one's line.
+fn behind_nccl(line: &str, from: usize) -> Option<usize> {
+    // Nearly every line fails here: ` NCCL ` must stand in it twice.
+    let first = memmem::find(line.as_bytes(), b"NCCL ")?;
+    memmem::find(&line.as_bytes()[first + 5..], b"NCCL ")?;
+    let host = grammar::nccl(line)?;
+    let start = line.find(host)? + host.len();
+    memmem::find_iter(&line.as_bytes()[start.max(from)..], host.as_bytes())
+        .map(|at| start.max(from) + at)
+        .find(|at| grammar::nccl_tail(&line.as_bytes()[at + host.len()..]))
+}
+
+/// Whether `s` is a state of a progress bar.
+pub(super) fn is_bar(s: &str) -> bool {
+    const MARKS: [&str; 7] = ["%|", "it/s", "s/it", "B/s", "━", "█", "##"];
+    !grammar::program(s) && (MARKS.iter().any(|mark| s.contains(mark)) || percentage(s))
+}
+
+/// Whether `s` is vLLM's process prefix and nothing else.
+pub(super) fn is_process(s: &str) -> bool {
+    let s = s.trim_end();
+    s.starts_with('(') && s.ends_with(')') && s.len() < 100 && grammar::program(s)
+}
+
+fn percentage(s: &str) -> bool {
+    let b = s.as_bytes();
+    memchr_iter(b'%', b).any(|at| at > 0 && b[at - 1].is_ascii_digit())
+}
+
+/// Bars are told apart by what stands before their percentage, without the figures in it.
+fn same_bar(a: &str, b: &str) -> bool {
+    let label = |s: &'_ str| -> String {
+        let end = s.find(['%', '|', '━']).unwrap_or(s.len()).min(s.len());
+        s[..end].chars().filter(|c| c.is_alphabetic()).collect()
+    };
+    label(a) == label(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_state_of_a_bar_stays() {
+        let line = "Loading:   0%|          | 0/2 [00:00<?, ?it/s]\rLoading:  50%|█████     | 1/2 [00:01<00:01,  1.00s/it]\rLoading: 100%|██████████| 2/2 [00:02<00:00,  1.00s/it]";
+        assert_eq!(pieces(line), ["Loading: 100%|██████████| 2/2 [00:02<00:00,  1.00s/it]"]);
+    }
+
+    #[test]
+    fn two_bars_keep_a_state_each() {
+        let line = "Capturing (PIECEWISE):  50%|█ | 1/2 [00:01<00:01,  1.00s/it]\rCapturing (PIECEWISE): 100%|██| 2/2 [00:02<00:00,  1.00s/it]\rCapturing (FULL):  50%|█ | 1/2 [00:01<00:01,  1.00s/it]";
+        assert_eq!(pieces(line).len(), 2);
+    }
+
+    #[test]
+    fn figures_in_the_label_of_a_bar_change() {
+        let line = "Capturing batches (bs=8 avail_mem=14.45 GB):  29%|██▊       | 8/28 [00:14<00:25,  1.30s/it]\rCapturing batches (bs=4 avail_mem=14.40 GB):  32%|███▏      | 9/28 [00:15<00:24,  1.29s/it]";
+        assert_eq!(pieces(line).len(), 1);
+    }
+
+    #[test]
+    fn records_behind_a_bar_stand_alone() {
+        for record in [
+            "[2025-05-16 10:48:21 TP1] Scheduler hit an exception: Traceback (most recent call last):",
+            "(EngineCore pid=3) ERROR 11-25 13:00:07 [core.py:1] x",
+            "Traceback (most recent call last):",
+            "node-a:1:2 [0] NCCL INFO x",
+            "Killed",
+        ] {
+            let line = format!("Capturing:  29%|██▊ | 8/28 [00:14<00:25,  1.30s/it]{record}");
+            assert!(is_glued(&line), "{line}");
+            assert_eq!(
+                pieces(&line),
+                ["Capturing:  29%|██▊ | 8/28 [00:14<00:25,  1.30s/it]", record]
+            );
+        }
+    }
+
+    #[test]
+    fn text_behind_a_carriage_return_is_kept() {
+        let line = "Loading: 100%|██| 2/2 [00:02<00:00,  1.00s/it]\rINFO 11-25 13:00:07 [a.py:1] usage 3%\rplain words";
+        assert_eq!(pieces(line).len(), 3);
+    }
+
+    #[test]
+    fn two_nccl_records_in_a_line() {
+        let line =
+            "node-a:803563:803603 [0] NCCL INFO comm 0x1 rank 0 nranks node-a:803564:803604 [1] NCCL INFO Setting";
+        assert_eq!(pieces(line), [&line[..58], &line[58..]]);
+    }
+
+    #[test]
+    fn what_is_not_glued() {
+        for line in [
+            "x [12 tok/s] of node",
+            "a: 100%|██| 2/2 [00:02<00:00,  1.00s/it] (eager)",
+            "a: 100%|██| 2/2 [00:02<00:00,  1.00s/it]",
+            "node-a:1:2 [0] NCCL INFO NCCL version 2.27",
+            "a[0]/s]b",
+        ] {
+            assert!(!is_glued(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Container transports: CRI and `docker logs -t` stamps, `kubectl logs --prefix`, compose's names.
+//!
+//! Owns their grammars. Whether a name before a `|` is a transport's is decided by the profile, not here.
+
+use nom::bytes::complete::{tag, take_while1};
+use nom::sequence::{preceded, terminated};
+use nom::{IResult, Parser};
+
+use crate::record::Stream;
+
+use super::said::Said;
+use super::stamps;
+
+/// `2026-11-25T12:00:00.123456789Z stderr F text`; `P` marks a part that the next line of the stream goes on with.
+pub(super) fn cri<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
+    let (at, rest) = stamps::iso(s)?;
+    let rest = rest.strip_prefix(' ')?;
+    let (stream, rest) = stream(rest)?;
+    let (partial, rest) = match rest.as_bytes() {
+        [b'F', ..] => (false, &rest[1..]),
+        [b'P', ..] => (true, &rest[1..]),
+        _ => return None,
+    };
+    // An empty text may have lost its blank.
+    let rest = if rest.is_empty() { rest } else { rest.strip_prefix(' ')? };
+    said.at(at);
+    said.stream = Some(stream);
+    said.partial = partial;
+    Some(rest)
+}
+
+fn stream(s: &str) -> Option<(Stream, &str)> {
+    if let Some(rest) = s.strip_prefix("stderr ") {
+        return Some((Stream::Stderr, rest));
+    }
+    Some((Stream::Stdout, s.strip_prefix("stdout ")?))
+}
+
+/// `[pod/vllm-0/server] text`
+pub(super) fn kubectl<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
+    fn prefix(s: &str) -> IResult<&str, (&str, &str)> {
+        terminated(
+            (
+                preceded(tag("[pod/"), take_while1(is_name)),
+                preceded(tag("/"), take_while1(is_name)),
+            ),
+            tag("]"),
+        )
+        .parse(s)
+    }
+    let (rest, (pod, container)) = prefix(s).ok()?;
+    said.node = Some(pod);
+    said.container = Some(container);
+    Some(rest.strip_prefix(' ').unwrap_or(rest))
+}
+
+/// `name-1  | text`: the name, the column of the bar and the text. Also `service.1.id@node    | text` of a swarm.
+pub(super) fn piped(s: &str) -> Option<(&str, usize, &str)> {
+    fn name(s: &str) -> IResult<&str, &str> {
+        take_while1(|c| is_name(c) || c == '@').parse(s)
+    }
+    let (rest, name) = name(s).ok()?;
+    let bar = rest.trim_start_matches(' ');
+    let column = s.len() - bar.len();
+    let text = bar.strip_prefix('|')?;
+    if column == name.len() || !name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
+        return None;
+    }
+    Some((name, column, text.strip_prefix(' ').unwrap_or(text)))
+}
+
+/// Notes the name of a compose or swarm container.
+pub(super) fn named<'a>(name: &'a str, said: &mut Said<'a>) {
+    match name.split_once('@') {
+        Some((task, node)) => {
+            said.container = Some(task);
+            said.node = Some(node);
+        }
+        None => said.container = Some(name),
+    }
+}
+
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cri_lines() {
+        let mut said = Said::default();
+        let line = "2026-11-29T14:30:04.319170111+00:00 stderr F   File \"a.py\", line 1, in f";
+        assert_eq!(cri(line, &mut said), Some("  File \"a.py\", line 1, in f"));
+        assert_eq!((said.stream, said.partial), (Some(Stream::Stderr), false));
+        assert_eq!(cri("2026-11-29T14:30:04.3Z stdout P half", &mut said), Some("half"));
+        assert!(said.partial);
+        assert_eq!(cri("2026-11-29T14:30:04.3Z stdout F", &mut said), Some(""));
+        assert_eq!(cri("2026-11-29T14:30:04.3Z stdout Full", &mut said), None);
+    }
+
+    #[test]
+    fn kubectl_prefix() {
+        let mut said = Said::default();
+        assert_eq!(kubectl("[pod/vllm-0/server] INFO x", &mut said), Some("INFO x"));
+        assert_eq!((said.node, said.container), (Some("vllm-0"), Some("server")));
+        assert_eq!(kubectl("[pod/vllm-0] x", &mut said), None);
+    }
+
+    #[test]
+    fn compose_names() {
+        assert_eq!(piped("vllm-1  | INFO"), Some(("vllm-1", 8, "INFO")));
+        assert_eq!(piped("vllm-1  |"), Some(("vllm-1", 8, "")));
+        assert_eq!(
+            piped("web.1.x@node-b    |   File"),
+            Some(("web.1.x@node-b", 18, "  File"))
+        );
+        for line in ["a|b", " | b", "  | Traceback", "two words | x", "----- | x"] {
+            assert_eq!(piped(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! What the head of a source tells about its transports.
+//!
+//! Owns the decision on every prefix that a program could have written as well: it is a transport's if the source has
+//! it throughout, or if known program lines follow it. The peeling of a line then depends on the profile and the line
+//! alone, never on the lines that were fed before.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::json::{self, Shape};
+use super::prefix::Prefix;
+use super::said::Said;
+use super::{MAX_LAYERS, ansi, cluster, container, grammar, journal, layers, order, stamps};
+
+/// Lines of the sample that are looked at.
+const MOST_LINES: usize = 4000;
+/// Names that are remembered of one kind of prefix.
+const MOST_NAMES: usize = 256;
+/// Objects of one shape in a row that make it an envelope.
+const NEIGHBOURS: usize = 3;
+/// Known program lines behind a doubtful prefix that prove it.
+const PROOFS: usize = 2;
+
+/// Of a leading stamp with a month's name: who wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum MonthStamp {
+    /// Unknown: only a line with an identifier and a pid is taken for syslog.
+    #[default]
+    Unknown,
+    /// syslog or journald throughout, so an identifier without a pid is one.
+    Syslog,
+    /// `ts`: the stamp alone.
+    Bare,
+}
+
+/// What the head of a source tells.
+#[derive(Debug, Clone, Default)]
+pub struct Profile {
+    newest_first: bool,
+    pub(super) json: Vec<Shape>,
+    pub(super) piped: BTreeMap<String, usize>,
+    pub(super) labelled: bool,
+    pub(super) bracketed: bool,
+    pub(super) hosts: Vec<String>,
+    pub(super) bare_iso: bool,
+    pub(super) month: MonthStamp,
+    pub(super) unknown: Vec<Prefix>,
+    unknown_sample: Option<String>,
+}
+
+impl Profile {
+    /// Learns from up to the first 256 KiB of a source.
+    pub fn of(sample: &[u8]) -> Self {
+        let lines: Vec<Cow<'_, str>> = sample
+            .split(|&b| b == b'\n')
+            .take(MOST_LINES)
+            .map(|line| ansi::clean(line.trim_ascii_end()))
+            .filter(|line| !line.trim().is_empty())
+            .collect();
+        let mut profile = Self {
+            newest_first: order::is_newest_first(lines.iter().map(|l| &**l)),
+            ..Self::default()
+        };
+        let mut texts: Vec<String> = lines.into_iter().map(Cow::into_owned).collect();
+        for _ in 0..MAX_LAYERS {
+            texts = texts
+                .into_iter()
+                .map(|text| profile.bare(text))
+                .filter(|text| !text.trim().is_empty())
+                .collect();
+            if !profile.learn(&texts) {
+                break;
+            }
+        }
+        profile
+    }
+
+    /// Whether the source runs from the newest line to the oldest.
+    pub fn newest_first(&self) -> bool {
+        self.newest_first
+    }
+
+    /// Sentences for the report.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.newest_first {
+            notes.push("the log is newest-first; it was read in reverse".to_owned());
+        }
+        if let Some(sample) = &self.unknown_sample {
+            notes.push(format!(
+                "a prefix of unknown origin, such as `{}`, was taken off the lines",
+                sample.trim_end()
+            ));
+        }
+        notes
+    }
+
+    /// The first line of what is left of `text` without the layers known so far.
+    fn bare(&self, text: String) -> String {
+        let rest = layers::peel(self, &text, &mut Said::default());
+        if rest.starts_with('{')
+            && let Some(entry) = json::read(rest).filter(|entry| self.json.contains(&entry.shape))
+        {
+            return entry.text.lines().next().unwrap_or_default().to_owned();
+        }
+        if rest.len() == text.len() {
+            text
+        } else {
+            rest.to_owned()
+        }
+    }
+
+    /// Looks for one more kind of layer; whether there was one.
+    fn learn(&mut self, texts: &[String]) -> bool {
+        !texts.is_empty()
+            && (self.learn_json(texts)
+                || self.learn_month(texts)
+                || self.learn_iso(texts)
+                || self.learn_piped(texts)
+                || self.learn_ranks(texts)
+                || self.learn_hosts(texts)
+                || self.learn_unknown(texts))
+    }
+
+    fn learn_json(&mut self, texts: &[String]) -> bool {
+        let mut counts: Vec<(Shape, usize)> = Vec::new();
+        let mut run: Option<(Shape, usize)> = None;
+        let before = self.json.len();
+        for text in texts {
+            let shape = if text.starts_with('{') {
+                json::read(text).map(|entry| entry.shape)
+            } else {
+                None
+            };
+            let Some(shape) = shape.filter(|shape| !self.json.contains(shape)) else {
+                run = None;
+                continue;
+            };
+            match counts.iter().position(|(known, _)| *known == shape) {
+                Some(known) => counts[known].1 += 1,
+                None if counts.len() < MOST_NAMES => counts.push((shape, 1)),
+                None => {}
+            }
+            let length = run.filter(|(last, _)| *last == shape).map_or(1, |(_, n)| n + 1);
+            run = Some((shape, length));
+            if length >= NEIGHBOURS {
+                self.json.push(shape);
+            }
+        }
+        let most = counts
+            .iter()
+            .filter(|(shape, n)| most(*n, texts) && !self.json.contains(shape))
+            .map(|(shape, _)| *shape);
+        let most: Vec<Shape> = most.collect();
+        self.json.extend(most);
+        self.json.len() > before
+    }
+
+    fn learn_month(&mut self, texts: &[String]) -> bool {
+        if self.month != MonthStamp::Unknown {
+            return false;
+        }
+        let (mut stamped, mut hosted, mut proofs) = (0, 0, 0);
+        for text in texts {
+            let Some((_, rest)) = stamps::month_day(text) else {
+                continue;
+            };
+            stamped += 1;
+            hosted += usize::from(journal::host(text, true, &mut Said::default()).is_some());
+            proofs += usize::from(rest.strip_prefix(' ').is_some_and(grammar::program));
+        }
+        // The lines with a pid were peeled before; what is left here are the doubtful ones.
+        if stamped > 0 && hosted == stamped && proofs == 0 {
+            self.month = MonthStamp::Syslog;
+        } else if proofs >= PROOFS || (proofs + hosted < stamped && most(stamped, texts)) {
+            self.month = MonthStamp::Bare;
+        }
+        self.month != MonthStamp::Unknown
+    }
+
+    fn learn_iso(&mut self, texts: &[String]) -> bool {
+        if self.bare_iso {
+            return false;
+        }
+        let (mut zoned, mut plain, mut proofs, mut own) = (0, 0, 0, 0);
+        for text in texts.iter().filter(|text| !grammar::program(text)) {
+            let Some((at, rest)) = stamps::iso(text) else { continue };
+            let Some(rest) = layers::behind_stamp(rest) else {
+                continue;
+            };
+            *if at.offset.is_some() { &mut zoned } else { &mut plain } += 1;
+            proofs += usize::from(grammar::program(rest));
+            // `2026-… INFO sglang_router_rs::server: …` is a program's own layout.
+            own += usize::from(is_level(rest.trim_start()));
+        }
+        self.bare_iso = match zoned > plain {
+            true => proofs > 0 || (most(zoned, texts) && own * 2 < zoned),
+            false => proofs >= PROOFS && most(plain, texts),
+        };
+        self.bare_iso
+    }
+
+    fn learn_piped(&mut self, texts: &[String]) -> bool {
+        if !self.piped.is_empty() {
+            return false;
+        }
+        let found: Vec<_> = texts.iter().filter_map(|text| container::piped(text)).collect();
+        let proofs = found.iter().filter(|(_, _, text)| grammar::program(text)).count();
+        let throughout = nearly_all(found.len(), texts) && found.len() >= NEIGHBOURS;
+        if proofs >= PROOFS || throughout {
+            let names = found
+                .into_iter()
+                .filter(|(_, _, text)| throughout || grammar::program(text));
+            self.piped = names
+                .map(|(name, column, _)| (name.to_owned(), column))
+                .take(MOST_LINES)
+                .collect();
+        }
+        !self.piped.is_empty()
+    }
+
+    fn learn_ranks(&mut self, texts: &[String]) -> bool {
+        let consistent = |parse: fn(&str) -> Option<(u32, &str)>| {
+            let found: Vec<_> = texts.iter().filter_map(|text| parse(text)).collect();
+            let proofs = found.iter().filter(|(_, text)| grammar::program(text)).count();
+            // Numbers that only grow are the lines of a listing.
+            let listing = found.len() > 1 && found.windows(2).all(|w| w[0].0 < w[1].0);
+            !listing && proofs >= PROOFS && (most(found.len(), texts) || proofs * 3 >= found.len())
+        };
+        if !self.labelled && consistent(cluster::labelled) {
+            self.labelled = true;
+        } else if !self.bracketed && consistent(cluster::bracketed) {
+            self.bracketed = true;
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn learn_hosts(&mut self, texts: &[String]) -> bool {
+        if !self.hosts.is_empty() {
+            return false;
+        }
+        let mut hosts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for (host, text) in texts.iter().filter_map(|text| cluster::host(text)) {
+            let counts = hosts.entry(host).or_default();
+            counts.0 += 1;
+            counts.1 += usize::from(grammar::program(text));
+        }
+        let all: usize = hosts.values().map(|(n, _)| n).sum();
+        let throughout = nearly_all(all, texts) && texts.len() >= 10 && hosts.len() * 4 <= all;
+        let proven = hosts
+            .iter()
+            .filter(|(_, (n, proofs))| *proofs >= PROOFS || (throughout && *n >= PROOFS));
+        let mut shapes: Vec<String> = proven.map(|(host, _)| host_shape(host)).collect();
+        shapes.sort_unstable();
+        shapes.dedup();
+        shapes.truncate(MOST_NAMES);
+        self.hosts = shapes;
+        !self.hosts.is_empty()
+    }
+
+    fn learn_unknown(&mut self, texts: &[String]) -> bool {
+        if !self.unknown.is_empty() {
+            return false;
+        }
+        let mut found: Vec<(Prefix, usize, &str)> = Vec::new();
+        for text in texts {
+            let Some((prefix, end)) = Prefix::before_program(text) else {
+                continue;
+            };
+            match found.iter().position(|(known, ..)| *known == prefix) {
+                Some(known) => found[known].1 += 1,
+                None if found.len() < MOST_NAMES => found.push((prefix, 1, &text[..end])),
+                None => {}
+            }
+        }
+        found.retain(|(_, proofs, _)| *proofs >= PROOFS);
+        let covered = texts
+            .iter()
+            .filter(|text| found.iter().any(|(prefix, ..)| prefix.strip(text).is_some()))
+            .count();
+        if found.is_empty() || !most(covered, texts) {
+            return false;
+        }
+        self.unknown_sample = found
+            .iter()
+            .max_by_key(|(_, n, _)| *n)
+            .map(|(_, _, sample)| (*sample).to_owned());
+        self.unknown = found.into_iter().map(|(prefix, ..)| prefix).collect();
+        true
+    }
+}
+
+/// Nodes are numbered; a node that the sample does not show has the name of its peers but for the digits.
+pub(super) fn host_shape(host: &str) -> String {
+    let mut shape = String::with_capacity(host.len());
+    for c in host.chars() {
+        match c {
+            '0'..='9' if shape.ends_with('#') => {}
+            '0'..='9' => shape.push('#'),
+            c => shape.push(c),
+        }
+    }
+    shape
+}
+
+fn most<T>(n: usize, all: &[T]) -> bool {
+    n * 2 > all.len()
+}
+
+fn nearly_all<T>(n: usize, all: &[T]) -> bool {
+    n * 10 > all.len() * 8
+}
+
+fn is_level(s: &str) -> bool {
+    ["INFO", "WARN", "ERROR", "DEBUG", "TRACE"]
+        .iter()
+        .any(|level| s.starts_with(level))
+        && !grammar::program(s)
+}
