@@ -139,7 +139,7 @@ pub fn exit_status(code: i32) -> ExitStatus {
     }
 }
 
-/// A signal by number or name.
+/// A signal by number, name, or the word that shells and `srun` print for it.
 pub fn signal_number(text: &str) -> Option<i32> {
     let text = text.trim();
     if let Ok(n) = text.parse::<i32>() {
@@ -150,15 +150,15 @@ pub fn signal_number(text: &str) -> Option<i32> {
         "HUP" => 1,
         "INT" => 2,
         "QUIT" => 3,
-        "ILL" => 4,
-        "ABRT" | "ABORT" => 6,
-        "BUS" => 7,
+        "ILL" | "ILLEGAL INSTRUCTION" | "ILLEGAL HARDWARE INSTRUCTION" => 4,
+        "ABRT" | "ABORT" | "ABORTED" => 6,
+        "BUS" | "BUS ERROR" => 7,
         "FPE" => 8,
-        "KILL" => 9,
+        "KILL" | "KILLED" => 9,
         "USR1" => 10,
-        "SEGV" => 11,
+        "SEGV" | "SEGMENTATION FAULT" => 11,
         "PIPE" => 13,
-        "TERM" => 15,
+        "TERM" | "TERMINATED" => 15,
         _ => return None,
     };
     Some(n)
@@ -202,7 +202,9 @@ mod tests {
         assert_eq!(exit_status(1), ExitStatus::Code(1));
         assert_eq!(exit_status(255), ExitStatus::Code(255));
         assert_eq!(signal_number("SIGSEGV"), Some(11));
-        assert_eq!(signal_number("Killed"), None);
+        assert_eq!(signal_number("Killed"), Some(9));
+        assert_eq!(signal_number("Segmentation fault"), Some(11));
+        assert_eq!(signal_number("Stopped"), None);
     }
 
     #[test]

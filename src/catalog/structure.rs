@@ -102,7 +102,7 @@ impl Structure {
     /// next one outwards, keeping what it knows of family and subsystem.
     pub fn site(&self, frames: &[Frame]) -> Site {
         let mut site = Site::default();
-        let mut fallback = None;
+        let (mut fallback, mut deferred) = (None, false);
         for row in frames.iter().rev().filter_map(|f| self.frame(f)) {
             site.family = site.family.or_else(|| row.family.clone());
             site.oom = site.oom.or_else(|| row.oom.clone());
@@ -113,10 +113,13 @@ impl Structure {
                 site.phase = Some(row.phase.clone());
                 return site;
             }
-            fallback.get_or_insert_with(|| row.phase.clone());
+            deferred = true;
+            if !row.phase.is_empty() {
+                fallback.get_or_insert_with(|| row.phase.clone());
+            }
         }
-        site.deferred = fallback.is_some();
-        site.phase = fallback.filter(|p| !p.is_empty());
+        site.deferred = deferred;
+        site.phase = fallback;
         site
     }
 
@@ -137,7 +140,8 @@ impl Structure {
 
 fn module_fits(path: &str, module: &str) -> bool {
     if module.ends_with('/') {
-        return path.contains(module) && boundary(path, path.find(module).unwrap_or(0));
+        // The first occurrence need not be the one at a boundary: `/opt/pytorch/torch/nn/`.
+        return path.match_indices(module).any(|(at, _)| boundary(path, at));
     }
     path.ends_with(module) && boundary(path, path.len() - module.len())
 }
@@ -157,5 +161,50 @@ fn origin_of(file: &str) -> Origin {
         Origin::Library
     } else {
         Origin::UserScript
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(module: &str, function: &[&str], phase: &str, defer: bool) -> FrameDef {
+        FrameDef {
+            module: module.to_owned(),
+            function: function.iter().map(|f| (*f).to_owned()).collect(),
+            phase: phase.to_owned(),
+            subsystem: String::new(),
+            family: None,
+            oom: None,
+            defer,
+        }
+    }
+
+    fn frame(file: &str, function: &str) -> Frame {
+        Frame {
+            file: file.into(),
+            line: 1,
+            function: function.into(),
+            code: "".into(),
+        }
+    }
+
+    #[test]
+    fn a_deferring_row_leaves_the_phase_to_its_caller_and_an_empty_one_to_nobody() {
+        let rows = vec![
+            row("torch/nn/", &[], "", true),
+            row("eng/worker.py", &["profile"], "memory-profile", false),
+            row("eng/layers/", &[], "weight-load", true),
+        ];
+        let table = Structure::new(rows, Vec::new());
+        let forward = frame("/opt/pytorch/torch/nn/module.py", "forward");
+        let layer = frame("/srv/my-eng/eng/layers/linear.py", "forward");
+        let profile = frame("/srv/eng/worker.py", "profile");
+        let site = table.site(&[profile, layer.clone(), forward.clone()]);
+        assert_eq!((site.phase.as_deref(), site.deferred), (Some("memory-profile"), false));
+        let site = table.site(&[layer, forward.clone()]);
+        assert_eq!((site.phase.as_deref(), site.deferred), (Some("weight-load"), true));
+        let site = table.site(&[forward]);
+        assert_eq!((site.phase, site.deferred), (None, true));
     }
 }
