@@ -611,6 +611,8 @@ fn is_exception_type(kind: &str) -> bool {
         }
         last = part;
     }
+    // numpy's `_ArrayMemoryError` and the like are private names of public errors.
+    let last = last.trim_start_matches('_');
     if last.starts_with(|c: char| c.is_ascii_uppercase()) {
         return plain.contains('.') || looks_like_error(last) || last.chars().any(|c| c.is_ascii_lowercase());
     }
@@ -755,6 +757,10 @@ mod tests {
         assert_eq!(
             exception_line("ray.exceptions.RayTaskError(ValueError): x").map(|e| e.0),
             Some("ray.exceptions.RayTaskError(ValueError)")
+        );
+        assert_eq!(
+            exception_line("numpy._core._exceptions._ArrayMemoryError: no room").map(|e| e.1),
+            Some("no room")
         );
         assert_eq!(exception_line("INFO: x"), None);
         assert_eq!(exception_line("some words: x"), None);
