@@ -1,0 +1,255 @@
+//! Figures, settings and identity of the launch, collected from the events of one attempt.
+//!
+//! Owns which figure belongs to the root's process. Never computes a new figure.
+
+use std::collections::BTreeMap;
+
+use crate::catalog::Catalog;
+use crate::catalog::matcher::Signature;
+use crate::event::Program;
+use crate::launch::Launches;
+use crate::remedy::evidence::Evidence;
+use crate::report::model::{Launch, LaunchIds, Measurement, Platform};
+use crate::time::Stamp;
+use crate::verdict::Verdict;
+use crate::verdict::failure::Failure;
+
+/// Measurements listed at most.
+const MAX_MEASUREMENTS: usize = 200;
+/// Names of devices that share one memory pool with the host (NVIDIA's integrated and Grace-class parts).
+const UNIFIED: &[&str] = &["GB10", "DGX Spark", "Jetson", "Orin", "Thor", "GH200", "GB200"];
+/// Figures that are the same for every process of a launch, so that any process's may stand in.
+const LAUNCH_WIDE: &[&str] = &[
+    "max_seq_len_tokens", "kv_capacity_tokens", "checkpoint_gib", "graph_estimate_gib", "node_used_gib", "node_limit_gib",
+    "node_used_fraction", "node_threshold_fraction", "node_threshold_percent", "gpu_total_gib", "weights_gib", "kv_cache_gib",
+    "activation_peak_gib", "non_torch_gib",
+];
+
+/// What is known of the launch.
+pub struct Facts {
+    /// Figures of the root's process.
+    pub figures: BTreeMap<String, f64>,
+    /// All figures with their places.
+    pub measurements: Vec<Measurement>,
+    /// Settings.
+    pub settings: BTreeMap<String, String>,
+    /// Engine version.
+    pub version: Option<String>,
+    /// Model.
+    pub model: Option<String>,
+    /// Tags of the verdict.
+    pub tags: Vec<String>,
+    /// Whether device and host share one pool.
+    pub unified: Option<bool>,
+    /// What the launch runs under.
+    pub under: Vec<&'static str>,
+    /// Other holders of the device: pid, GiB.
+    pub other_holders: Vec<(i64, f64)>,
+}
+
+/// The signature of a failure's event.
+pub fn signature_of<'c>(catalog: &'c Catalog, launches: &Launches, failure: &Failure) -> Option<&'c Signature> {
+    launches.events.get(failure.event).and_then(|p| p.event.signature).and_then(|id| catalog.signature(id))
+}
+
+/// Collects the facts of the verdict's attempt.
+pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Facts {
+    let root = verdict.root.and_then(|i| verdict.failures.get(i));
+    let mut facts = Facts {
+        figures: BTreeMap::new(),
+        measurements: Vec::new(),
+        settings: BTreeMap::new(),
+        version: None,
+        model: None,
+        tags: Vec::new(),
+        unified: None,
+        under: Vec::new(),
+        other_holders: Vec::new(),
+    };
+    let mut wide: BTreeMap<String, f64> = BTreeMap::new();
+    let mut programs: BTreeMap<&str, ()> = BTreeMap::new();
+    for index in launches.of_attempt(verdict.attempt) {
+        let Some(placed) = launches.events.get(index) else { continue };
+        let event = &placed.event;
+        for (name, value) in &event.settings {
+            facts.settings.entry(name.to_string()).or_insert_with(|| value.to_string());
+        }
+        let process = verdict
+            .failures
+            .iter()
+            .find(|f| f.event == index)
+            .map_or(placed.process, |f| f.process);
+        let own = root.is_none_or(|r| r.process == process || r.teller == placed.process);
+        let who = launches.processes.get(process);
+        for figure in &event.figures {
+            // What is printed after the root is no part of its account, except by the root's own copies.
+            let before = root.is_none_or(|r| index <= r.event);
+            if own && before {
+                facts.figures.insert(figure.name.to_string(), figure.value);
+            } else if LAUNCH_WIDE.contains(&&*figure.name) {
+                wide.entry(figure.name.to_string()).or_insert(figure.value);
+            }
+            if facts.measurements.len() < MAX_MEASUREMENTS {
+                facts.measurements.push(Measurement {
+                    name: figure.name.to_string(),
+                    value: figure.value,
+                    printed: figure.printed.to_string(),
+                    process: Some(who.id.clone()),
+                    device: who.device,
+                    line: event.place.line,
+                    evidence: root.filter(|r| r.event == index).map(|_| 0),
+                });
+            }
+        }
+        let Some(signature) = event.signature.and_then(|id| catalog.signature(id)) else { continue };
+        programs.insert(signature.def.program.as_str(), ());
+        if root.is_some_and(|r| r.event == index) {
+            facts.tags.extend(signature.def.tags.iter().cloned());
+            facts.other_holders = other_holders(event);
+        }
+        if signature.def.tags.iter().any(|t| t == "unified") {
+            facts.unified = Some(true);
+        }
+    }
+    for (name, value) in wide {
+        facts.figures.entry(name).or_insert(value);
+    }
+    normalise(&mut facts.figures);
+    if let Some(gpu) = facts.settings.get("gpu_name") {
+        facts.unified = Some(UNIFIED.iter().any(|u| gpu.contains(u)));
+    }
+    if facts.unified == Some(true) && root.is_some() && !facts.tags.iter().any(|t| t == "unified") {
+        let memory = verdict.cause.as_deref().is_some_and(|c| c.starts_with("gpu-oom.") || c.starts_with("host-mem."));
+        if memory {
+            facts.tags.push("unified".to_owned());
+        }
+    }
+    facts.version = version(catalog, launches, verdict.attempt);
+    facts.model = facts.settings.get("model").or_else(|| facts.settings.get("model_path")).cloned().or_else(|| {
+        launches.processes.all().iter().find_map(|p| p.identity.model.as_ref().map(ToString::to_string))
+    });
+    facts.under = under(launches, &programs);
+    facts
+}
+
+/// One name for figures that are printed in two units.
+fn normalise(figures: &mut BTreeMap<String, f64>) {
+    if let Some(percent) = figures.get("node_threshold_percent").copied() {
+        figures.entry("node_threshold_fraction".to_owned()).or_insert(percent / 100.0);
+    }
+}
+
+fn other_holders(event: &crate::event::Event) -> Vec<(i64, f64)> {
+    let pid = event.settings.iter().find(|(n, _)| &**n == "other_pid").and_then(|(_, v)| v.parse().ok());
+    let gib = event.figures.iter().find(|f| &*f.name == "other_process_gib").map(|f| f.value);
+    pid.zip(gib).into_iter().collect()
+}
+
+/// The engine's version, from its own lines only.
+fn version(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option<String> {
+    let engine = launches.engine.id()?;
+    let own = |event: &crate::event::Event| {
+        let signature = event.signature.and_then(|id| catalog.signature(id))?;
+        (signature.def.program == engine).then(|| {
+            event.settings.iter().find(|(n, _)| &**n == "engine_version").map(|(_, v)| v.to_string())
+        })?
+    };
+    let events = || launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    events().find_map(|p| own(&p.event)).or_else(|| launches.events.iter().find_map(|p| own(&p.event)))
+}
+
+fn under(launches: &Launches, programs: &BTreeMap<&str, ()>) -> Vec<&'static str> {
+    let mut under = Vec::new();
+    let has = |name: &str| programs.contains_key(name);
+    let ray = launches.processes.all().iter().any(|p| {
+        p.label.as_deref().is_some_and(|l| l.starts_with("Ray") || l == "raylet" || l == "ray-worker")
+    });
+    if ray || has("ray") || launches.events.iter().any(|p| p.event.speaker.program == Program::Ray) {
+        under.push("ray");
+    }
+    if has("k8s") {
+        under.push("kubernetes");
+    }
+    if has("slurm") {
+        under.push("slurm");
+    }
+    if has("docker") || launches.processes.all().iter().any(|p| p.container.is_some()) {
+        under.push("docker");
+    }
+    if has("torchrun") {
+        under.push("torchrun");
+    }
+    under
+}
+
+impl Facts {
+    /// What the remedies are chosen by.
+    pub fn advice_evidence<'a>(
+        &'a self,
+        cause: &'a str,
+        reason: Option<&'a str>,
+        verdict: &'a Verdict,
+        launches: &'a Launches,
+        root: &Failure,
+    ) -> Evidence<'a> {
+        let who = launches.processes.get(root.process);
+        Evidence {
+            cause,
+            reason,
+            engine: launches.engine.id(),
+            version: self.version.as_deref(),
+            figures: &self.figures,
+            settings: &self.settings,
+            unified: self.unified,
+            tags: &self.tags,
+            nodes: node_count(launches),
+            under: self.under.clone(),
+            phase: verdict.phase.as_deref(),
+            process: Some(who.id.as_str()),
+            device: who.device,
+            other_holders: self.other_holders.clone(),
+        }
+    }
+
+    /// The launch block of the report.
+    pub fn launch(&self, launches: &Launches, verdict: &Verdict, root: Option<usize>) -> Launch {
+        let time = |index: usize| launches.events.get(index).and_then(|p| p.event.place.time.clone());
+        let started = launches.of_attempt(verdict.attempt).find_map(time);
+        let died = root.and_then(time);
+        let printed = |t: &Stamp| t.rfc3339().unwrap_or_else(|| t.printed.to_string());
+        let world = launches.processes.all().iter().filter_map(|p| p.identity.world_size).max();
+        let ranks = launches.processes.all().iter().filter_map(|p| p.rank).max().map(|r| r + 1);
+        let settings = self.settings.iter().take(256).map(|(k, v)| (k.clone(), json_value(v))).collect();
+        Launch {
+            command: None,
+            model: self.model.clone(),
+            settings,
+            platform: Platform { gpu: self.settings.get("gpu_name").cloned(), unified_memory: self.unified },
+            started: started.as_ref().map(printed),
+            died: died.as_ref().map(printed),
+            seconds_to_death: died.zip(started).and_then(|(d, s)| d.seconds_since(&s)).filter(|s| *s >= 0.0),
+            world_size: world.or(ranks),
+            nodes: Some(node_count(launches)).filter(|n| *n > 0),
+            gpus: world.or(ranks),
+            ids: LaunchIds::default(),
+        }
+    }
+}
+
+/// A setting as JSON: numbers and booleans as such.
+fn json_value(text: &str) -> serde_json::Value {
+    match text {
+        "True" => true.into(),
+        "False" => false.into(),
+        "None" => serde_json::Value::Null,
+        _ => text.parse::<i64>().map(Into::into).or_else(|_| text.parse::<f64>().map(Into::into)).unwrap_or_else(|_| text.into()),
+    }
+}
+
+/// Nodes that are named, or one.
+fn node_count(launches: &Launches) -> u32 {
+    let named: std::collections::HashSet<_> = launches.processes.all().iter().filter_map(|p| p.node.as_ref()).collect();
+    // Ray names only foreign nodes, so the driver's own adds one.
+    let unnamed = launches.processes.all().iter().any(|p| p.node.is_none() && p.role.is_worker_like());
+    u32::try_from(named.len()).unwrap_or(u32::MAX).saturating_add(u32::from(unnamed)).max(1)
+}

@@ -1,0 +1,281 @@
+//! Puts the report together: launches, verdict and advice in, the one serialisable model out.
+//!
+//! Owns which evidence is shown and how a verdict is told. Never judges anew and never reads input.
+
+mod evidence;
+mod facts;
+mod places;
+mod story;
+
+use crate::catalog::Catalog;
+use crate::launch::Launches;
+use crate::remedy;
+use crate::report::model::{
+    Alternative, Attempt, Cause, Engine, ExceptionReport, Examined, Finding, FrameReport, LogState, Outcome,
+    Overruled, ProgramInfo, Report, Root, SCHEMA,
+};
+use crate::verdict::fingerprint::fingerprint;
+use crate::verdict::{Verdict, exception_of};
+
+use places::Names;
+
+/// What the examination knows beside the launches.
+pub struct Input<'a> {
+    /// Source as given.
+    pub source: String,
+    /// Names of the inputs.
+    pub names: &'a [String],
+    /// Counts and skipped inputs.
+    pub examined: Examined,
+    /// Sentences of the intake and the envelope about the input.
+    pub notes: &'a [String],
+    /// Whether the last line of the last input has no end.
+    pub ends_mid_line: bool,
+}
+
+/// Builds the report on `verdict`; `all` are the verdicts of all attempts, oldest first.
+pub fn assemble(catalog: &Catalog, launches: &Launches, verdict: &Verdict, all: &[Verdict], input: Input<'_>) -> Report {
+    let names = Names { inputs: input.names, launches };
+    let root = verdict.root.and_then(|i| verdict.failures.get(i));
+    let exception = root.and_then(|f| exception_of(launches, f));
+    let facts = facts::gather(catalog, launches, verdict);
+    let advice = root.zip(verdict.cause.as_deref()).map(|(failure, cause)| {
+        let reason = facts::signature_of(catalog, launches, failure).and_then(|s| s.def.reason.as_deref());
+        let evidence = facts.advice_evidence(cause, reason, verdict, launches, failure);
+        let memory = crate::ledger::account(&evidence);
+        (remedy::advise(catalog.causes(), catalog.remedies(), &evidence), memory)
+    });
+    let (advice, memory) = advice.unzip();
+    let advice = advice.unwrap_or_else(remedy::Advice::none);
+    let shown = evidence::choose(catalog, launches, verdict, &names);
+    let cause = verdict.cause.as_deref().map(|id| Cause {
+        id: id.to_owned(),
+        title: title(catalog, launches, verdict, id),
+        confidence: verdict.confidence,
+        tags: facts.tags.clone(),
+    });
+    let root_report = root.map(|failure| {
+        let mut also: Vec<String> = verdict
+            .failures
+            .iter()
+            .filter(|f| f.key == failure.key && f.cause == failure.cause && f.process != failure.process)
+            .map(|f| launches.processes.get(f.process).id.clone())
+            .collect();
+        also.sort();
+        also.dedup();
+        Root { place: names.place(failure.event, failure.process), also_in: also }
+    });
+    let print = verdict.cause.as_deref().zip(root).map(|(cause, failure)| {
+        let text = launches.events.get(failure.event).map_or("", |p| &p.event.place.text);
+        fingerprint(cause, verdict.phase.as_deref(), exception, text)
+    });
+    let mut findings = findings(catalog, launches, verdict, all, &names);
+    findings.extend(input.notes.iter().map(|note| Finding {
+        id: "input.note".to_owned(),
+        title: note.clone(),
+        severity: "info".to_owned(),
+        evidence: Vec::new(),
+    }));
+    let story = story::tell(catalog, launches, verdict, &facts, cause.as_ref());
+    Report {
+        schema: SCHEMA,
+        program: ProgramInfo { version: env!("CARGO_PKG_VERSION"), catalog: catalog.hash().to_owned() },
+        source: input.source,
+        outcome: verdict.outcome,
+        headline: story.headline,
+        story: story.text,
+        engine: Engine { name: launches.engine.id().map(ToOwned::to_owned), version: facts.version.clone() },
+        phase: verdict.phase.clone(),
+        alternatives: alternatives(catalog, launches, verdict),
+        root: root_report,
+        exception: exception.map(|e| exception_report(launches, verdict, e)),
+        snippet: evidence::snippet(launches, verdict, &names, &shown),
+        evidence: shown,
+        findings,
+        figures: facts.figures.clone(),
+        measurements: facts.measurements.clone(),
+        memory: memory.flatten(),
+        remedies: advice.remedies,
+        will_not_help: advice.will_not_help,
+        overruled_advice: overruled(catalog, launches, verdict),
+        retry: advice.retry,
+        next_evidence: advice.next_evidence,
+        owner: advice.owner,
+        launch: facts.launch(launches, verdict, root.map(|f| f.event)),
+        processes: names.processes(verdict),
+        timeline: names.timeline(verdict),
+        attempts: all.iter().map(|v| attempt(launches, v)).collect(),
+        fingerprint: print,
+        log: log_state(catalog, launches, verdict, input.ends_mid_line),
+        examined: input.examined,
+        confidence_terms: verdict.terms.clone(),
+        cause,
+    }
+}
+
+/// The title of the cause: the signature's own where the general one is too vague.
+fn title(catalog: &Catalog, launches: &Launches, verdict: &Verdict, id: &str) -> String {
+    let root = verdict.root.and_then(|i| verdict.failures.get(i));
+    let own = root.and_then(|f| facts::signature_of(catalog, launches, f)).and_then(|s| s.def.title.clone());
+    own.or_else(|| catalog.cause(id).map(|c| c.title.clone())).unwrap_or_else(|| id.to_owned())
+}
+
+fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Vec<Alternative> {
+    let root_line = verdict.root.and_then(|i| verdict.failures.get(i)).and_then(|f| launches.events.get(f.event));
+    verdict
+        .rivals
+        .iter()
+        .filter_map(|(index, confidence)| {
+            let failure = verdict.failures.get(*index)?;
+            let id = failure.cause.clone()?;
+            let place = &launches.events.get(failure.event)?.event.place;
+            let why_not = if failure.survived {
+                "the launch went on after it".to_owned()
+            } else {
+                let reason = verdict.explained.iter().find(|(i, _)| i == index).map(|(_, r)| r.text());
+                match (reason, root_line) {
+                    (Some(reason), Some(root)) => format!("{reason} (root at line {})", root.event.place.line),
+                    (_, Some(root)) => format!("line {} states a cause that says more", root.event.place.line),
+                    _ => "it says less than the root".to_owned(),
+                }
+            };
+            Some(Alternative {
+                title: catalog.cause(&id).map_or_else(|| id.clone(), |c| c.title.clone()),
+                confidence: *confidence,
+                why: format!("line {} says so", place.line),
+                why_not,
+                id,
+            })
+        })
+        .collect()
+}
+
+fn exception_report(launches: &Launches, verdict: &Verdict, exception: &crate::event::Exception) -> ExceptionReport {
+    let root = verdict.root.and_then(|i| verdict.failures.get(i));
+    let chain = root.and_then(|f| launches.events.get(f.event)).map(|p| match &p.event.fact {
+        crate::event::Fact::Traceback(t) => t.chain.iter().map(|e| e.kind.to_string()).collect(),
+        _ => Vec::new(),
+    });
+    ExceptionReport {
+        kind: exception.kind.to_string(),
+        message: exception.message.to_string(),
+        frames: exception
+            .frames
+            .iter()
+            .map(|f| FrameReport { file: f.file.to_string(), line: f.line, function: f.function.to_string() })
+            .collect(),
+        chain: chain.unwrap_or_default(),
+        origin: root.and_then(|f| f.origin).map(|o| o.id().to_owned()),
+    }
+}
+
+fn overruled(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Vec<Overruled> {
+    let Some(cause) = verdict.cause.as_deref() else { return Vec::new() };
+    let family = format!("{}.*", cause.split('.').next().unwrap_or(""));
+    let mut out: Vec<Overruled> = Vec::new();
+    for index in launches.of_attempt(verdict.attempt) {
+        let Some(placed) = launches.events.get(index) else { continue };
+        let Some(signature) = placed.event.signature.and_then(|id| catalog.signature(id)) else { continue };
+        let advice = &signature.def.wrong_advice;
+        let Some(why) = advice.get(cause).or_else(|| advice.get(&family)) else { continue };
+        if out.iter().all(|o| o.why != *why) && out.len() < 5 {
+            let place = &placed.event.place;
+            out.push(Overruled { line: place.line, text: place.text.to_string(), why: why.clone() });
+        }
+    }
+    out
+}
+
+fn attempt(launches: &Launches, verdict: &Verdict) -> Attempt {
+    let lines = || launches.of_attempt(verdict.attempt).filter_map(|i| launches.events.get(i)).map(|p| p.event.place.line);
+    let root = verdict.root.and_then(|i| verdict.failures.get(i));
+    Attempt {
+        n: verdict.attempt + 1,
+        first_line: lines().min().unwrap_or(0),
+        last_line: lines().max().unwrap_or(0),
+        outcome: verdict.outcome,
+        phase: verdict.phase.clone(),
+        cause: verdict.cause.clone(),
+        fingerprint: verdict.cause.as_deref().zip(root).map(|(cause, f)| {
+            let text = launches.events.get(f.event).map_or("", |p| &p.event.place.text);
+            fingerprint(cause, verdict.phase.as_deref(), exception_of(launches, f), text)
+        }),
+    }
+}
+
+fn findings(catalog: &Catalog, launches: &Launches, verdict: &Verdict, all: &[Verdict], names: &Names<'_>) -> Vec<Finding> {
+    let mut out = Vec::new();
+    let earlier: Vec<&Verdict> = all.iter().filter(|v| v.attempt < verdict.attempt && v.outcome == Outcome::Failed).collect();
+    if let Some(last) = earlier.last() {
+        let phases: std::collections::BTreeSet<&str> = earlier.iter().filter_map(|v| v.phase.as_deref()).collect();
+        let place = phases.into_iter().collect::<Vec<_>>().join(", ");
+        let cause = last.cause.as_deref().unwrap_or("unknown");
+        out.push(Finding {
+            id: "attempts.earlier".to_owned(),
+            title: format!(
+                "{} earlier {} failed{}; the last of them with {cause}",
+                earlier.len(),
+                if earlier.len() == 1 { "attempt" } else { "attempts" },
+                if place.is_empty() { String::new() } else { format!(" in {place}") }
+            ),
+            severity: "warning".to_owned(),
+            evidence: Vec::new(),
+        });
+    }
+    if matches!(verdict.outcome, Outcome::Healthy | Outcome::Degraded | Outcome::Stopped | Outcome::Running) {
+        let looked_bad = verdict.failures.iter().filter(|f| f.cause.is_some()).take(3);
+        for failure in looked_bad {
+            let place = names.place(failure.event, failure.process);
+            out.push(Finding {
+                id: "look-alike".to_owned(),
+                title: format!("line {} reads like a failure, and the launch went on: {}", place.line, cut(&place.text, 120)),
+                severity: "info".to_owned(),
+                evidence: Vec::new(),
+            });
+        }
+    }
+    for index in launches.of_attempt(verdict.attempt) {
+        let Some(placed) = launches.events.get(index) else { continue };
+        let Some(signature) = placed.event.signature.and_then(|id| catalog.signature(id)) else { continue };
+        if signature.def.role == crate::catalog::schema::Role::Degraded && out.len() < 12 {
+            let title = signature.def.title.clone().unwrap_or_else(|| placed.event.place.text.to_string());
+            if out.iter().all(|f: &Finding| f.id != signature.def.id) {
+                out.push(Finding {
+                    id: signature.def.id.clone(),
+                    title: format!("{} (line {})", cut(&title, 160), placed.event.place.line),
+                    severity: "warning".to_owned(),
+                    evidence: Vec::new(),
+                });
+            }
+        }
+    }
+    out
+}
+
+fn log_state(catalog: &Catalog, launches: &Launches, verdict: &Verdict, mid_line: bool) -> LogState {
+    let first = launches.of_attempt(verdict.attempt).take(40).any(|i| {
+        launches.events.get(i).and_then(|p| Launches::role(catalog, &p.event)) == Some(crate::catalog::schema::Role::Launch)
+    });
+    let ended = verdict.failures.iter().any(|f| f.fatal || f.exit.is_some()) || verdict.outcome == Outcome::Stopped;
+    let tail = if mid_line {
+        "mid-line"
+    } else if ended {
+        "exit"
+    } else {
+        "cut"
+    };
+    LogState {
+        head: Some(if first { "launch" } else { "cut" }.to_owned()),
+        tail: Some(tail.to_owned()),
+        missing: Vec::new(),
+    }
+}
+
+/// Cuts a text at a character boundary.
+fn cut(text: &str, limit: usize) -> String {
+    if text.chars().count() <= limit {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(limit.saturating_sub(1)).collect();
+    format!("{}…", head.trim_end())
+}

@@ -1,0 +1,124 @@
+//! Places, processes and the timeline in the report's words.
+//!
+//! Owns the mapping of ids to names. Never chooses evidence.
+
+use crate::event::{Coords, ExitStatus};
+use crate::launch::Launches;
+use crate::launch::processes::{Process as Proc, ProcessId};
+use crate::report::model::{CoordsReport, PlaceReport, Process, TimelineEntry};
+use crate::time::Stamp;
+use crate::verdict::Verdict;
+
+/// Processes listed in a report at most.
+const MAX_PROCESSES: usize = 1024;
+/// Timeline entries in a report at most.
+const MAX_TIMELINE: usize = 400;
+
+/// Names of inputs and processes.
+pub struct Names<'a> {
+    /// Names of the inputs.
+    pub inputs: &'a [String],
+    /// The launches.
+    pub launches: &'a Launches,
+}
+
+impl Names<'_> {
+    /// The name of an input.
+    pub fn input(&self, id: crate::event::InputId) -> String {
+        self.inputs.get(id.0 as usize).cloned().unwrap_or_else(|| "-".to_owned())
+    }
+
+    /// The place of an event, told of `process`.
+    pub fn place(&self, event: usize, process: ProcessId) -> PlaceReport {
+        let Some(placed) = self.launches.events.get(event) else { return PlaceReport::default() };
+        let place = &placed.event.place;
+        let who = self.launches.processes.get(process);
+        PlaceReport {
+            input: self.input(place.input),
+            line: place.line,
+            byte: place.byte,
+            time: place.time.as_ref().and_then(Stamp::rfc3339),
+            time_local: place.time.as_ref().map(|t| t.printed.to_string()),
+            process: Some(who.id.clone()),
+            attribution: self.attribution(placed.process, process).to_owned(),
+            rank: who.rank,
+            coords: coords(&who.coords),
+            node: who.node.as_ref().map(ToString::to_string),
+            text: place.text.to_string(),
+        }
+    }
+
+    fn attribution(&self, teller: ProcessId, process: ProcessId) -> &'static str {
+        let who = self.launches.processes.get(teller);
+        let others = self.launches.processes.all().iter().any(|p| p.explicit);
+        if teller != process || who.explicit {
+            "prefix"
+        } else if who.by_file || !others {
+            "file"
+        } else {
+            "none"
+        }
+    }
+
+    /// The processes of the report: all that did anything, at most a thousand.
+    pub fn processes(&self, verdict: &Verdict) -> Vec<Process> {
+        let machines = self.launches.machines(verdict.attempt);
+        let all = self.launches.processes.all().iter().enumerate().take(MAX_PROCESSES);
+        all.map(|(i, p)| {
+            let told = verdict.failures.iter().filter(|f| f.process.0 == i).find_map(|f| f.exit);
+            Process {
+                id: p.id.clone(),
+                role: p.role.id().to_owned(),
+                rank: p.rank,
+                coords: coords(&p.coords),
+                node: p.node.as_ref().map(ToString::to_string),
+                pid: p.pid,
+                last_phase: machines.get(i).and_then(|m| m.last()).map(ToOwned::to_owned),
+                exit: told.or(p.exit).and_then(exit_text),
+            }
+        })
+        .collect()
+    }
+
+    /// The path through the phases: the root's process and, where it has none, those of the others.
+    pub fn timeline(&self, verdict: &Verdict) -> Vec<TimelineEntry> {
+        let mut entries: Vec<(usize, &Proc, &str)> = Vec::new();
+        for (machine, process) in self.launches.machines(verdict.attempt).iter().zip(self.launches.processes.all()) {
+            entries.extend(machine.entries().iter().map(|e| (e.event, process, e.phase.as_str())));
+        }
+        entries.sort_by_key(|(event, _, _)| *event);
+        let place = |event: usize| self.launches.events.get(event).map(|p| &p.event.place);
+        let start = self
+            .launches
+            .of_attempt(verdict.attempt)
+            .find_map(|i| place(i).and_then(|p| p.time.clone()));
+        entries
+            .into_iter()
+            .take(MAX_TIMELINE)
+            .filter_map(|(event, process, phase)| {
+                let place = place(event)?;
+                Some(TimelineEntry {
+                    process: process.id.clone(),
+                    phase: phase.to_owned(),
+                    line: place.line,
+                    time: place.time.as_ref().and_then(Stamp::rfc3339),
+                    seconds: place.time.as_ref().zip(start.as_ref()).and_then(|(t, s)| t.seconds_since(s)),
+                })
+            })
+            .collect()
+    }
+}
+
+/// Coordinates for the report.
+pub fn coords(coords: &Coords) -> CoordsReport {
+    CoordsReport { dp: coords.dp, pp: coords.pp, tp: coords.tp, ep: coords.ep, local: coords.local }
+}
+
+/// An exit status in words.
+pub fn exit_text(status: ExitStatus) -> Option<String> {
+    match status {
+        ExitStatus::Code(code) => Some(format!("exit {code}")),
+        ExitStatus::Signal(signal) => Some(format!("signal {signal}")),
+        ExitStatus::Gone => None,
+    }
+}

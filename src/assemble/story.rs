@@ -1,0 +1,137 @@
+//! Headline and story: the verdict in sentences.
+//!
+//! Owns the wording. Every clause rests on a fact of the launch; what is unknown is left out.
+
+use crate::catalog::Catalog;
+use crate::launch::Launches;
+use crate::launch::processes::Process;
+use crate::report::model::{Cause, Outcome};
+use crate::verdict::Verdict;
+use crate::verdict::causality::Reason;
+
+use super::cut;
+use super::facts::Facts;
+
+/// Characters of a headline.
+const HEADLINE: usize = 120;
+
+/// Headline and story.
+pub struct Story {
+    /// One line.
+    pub headline: String,
+    /// Two to four sentences.
+    pub text: String,
+}
+
+/// Tells the verdict.
+pub fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Facts, cause: Option<&Cause>) -> Story {
+    let program = program(launches, facts);
+    let phase = verdict.phase.as_deref();
+    match (verdict.outcome, cause) {
+        (Outcome::Failed, Some(cause)) => failed(catalog, launches, verdict, facts, cause),
+        (Outcome::Failed, None) => plain(format!("{program} failed; the log does not say why"), String::new()),
+        (Outcome::Healthy, _) => plain(
+            format!("{program} is up and serving"),
+            "The launch reached serving, and nothing in the log shows that it died.".to_owned(),
+        ),
+        (Outcome::Degraded, _) => plain(
+            format!("{program} is serving, with a problem"),
+            "The launch reached serving. The findings list what does not work as it should.".to_owned(),
+        ),
+        (Outcome::Stopped, _) => plain(
+            format!("{program} ended in good order"),
+            "The launch did its work or was asked to stop, and shut down. Errors printed during a shutdown are part of it.".to_owned(),
+        ),
+        (Outcome::Running, _) => {
+            let place = phase.map_or_else(String::new, |p| format!(" in {p}"));
+            plain(
+                format!("The log of {program} ends{place} without a failure"),
+                format!(
+                    "Nothing in the log is fatal: the launch is still under way{place}, hangs there, or the log is cut. \
+                     A later part of the log, or the logs of the other processes, would tell."
+                ),
+            )
+        }
+        (Outcome::NoLaunch, _) => plain(
+            "This log shows no launch of an inference server".to_owned(),
+            "Neither vLLM, SGLang, Ray, torchrun nor NCCL starts in it.".to_owned(),
+        ),
+    }
+}
+
+fn plain(headline: String, text: String) -> Story {
+    Story { headline: cut(&headline, HEADLINE), text }
+}
+
+fn failed(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Facts, cause: &Cause) -> Story {
+    let def = catalog.cause(&cause.id);
+    let root = verdict.root.and_then(|i| verdict.failures.get(i));
+    let who = root.map_or_else(|| "The launch".to_owned(), |f| who(launches.processes.get(f.process), launches));
+    let what = def.map_or_else(|| format!("failed: {}", cause.title), |d| d.headline.clone());
+    let mut headline = format!("{who} {what}");
+    if cause.id.starts_with("unknown.")
+        && let Some(exception) = root.and_then(|f| crate::verdict::exception_of(launches, f))
+    {
+        let last = exception.kind.rsplit('.').next().unwrap_or("");
+        let first = exception.message.split('\n').next().unwrap_or("");
+        headline = format!("{who} died of {last}: {first}");
+    }
+    let mut sentences = Vec::new();
+    let place = verdict.phase.as_deref().map_or_else(String::new, |p| format!(" in phase {p}"));
+    sentences.push(format!("{} died{place}.", program(launches, facts)));
+    if let Some(def) = def {
+        sentences.push(first_sentences(&def.meaning, 2));
+    }
+    let carriers = verdict.explained.iter().filter(|(_, r)| *r != Reason::Copy).count();
+    if carriers > 0 {
+        let line = root.and_then(|f| launches.events.get(f.event)).map_or(0, |p| p.event.place.line);
+        sentences.push(format!(
+            "Line {line} states it; {carriers} other {} of failure in the log {} from it.",
+            if carriers == 1 { "report" } else { "reports" },
+            if carriers == 1 { "follows" } else { "follow" }
+        ));
+    }
+    Story { headline: cut(&headline, HEADLINE), text: sentences.join(" ") }
+}
+
+/// The process as a subject: `Rank 1 (node-b)`, `Worker_TP1`, `The launch`.
+fn who(process: &Process, launches: &Launches) -> String {
+    let node = process.node.as_deref().map_or_else(String::new, |n| format!(" ({n})"));
+    if let Some(rank) = process.rank {
+        return format!("Rank {rank}{node}");
+    }
+    match &process.label {
+        Some(label) if process.explicit || process.by_file => {
+            let pid = process.pid.map_or_else(String::new, |p| format!(" pid {p}"));
+            format!("{label}{pid}{node}")
+        }
+        _ => match launches.engine.id() {
+            Some("vllm") => format!("vLLM{node}"),
+            Some("sglang") => format!("SGLang{node}"),
+            _ => format!("The launch{node}"),
+        },
+    }
+}
+
+fn program(launches: &Launches, facts: &Facts) -> String {
+    let name = match launches.engine.id() {
+        Some("vllm") => "vLLM",
+        Some("sglang") => "SGLang",
+        Some("ray") => "The Ray job",
+        Some("torch") => "The torch.distributed job",
+        Some("nccl") => "The NCCL job",
+        _ => "The launch",
+    };
+    facts.version.as_ref().map_or_else(|| name.to_owned(), |v| format!("{name} {v}"))
+}
+
+fn first_sentences(text: &str, count: usize) -> String {
+    let mut end = 0;
+    for _ in 0..count {
+        match text.get(end..).and_then(|rest| rest.find(". ")) {
+            Some(at) => end += at + 2,
+            None => return text.to_owned(),
+        }
+    }
+    text.get(..end).unwrap_or(text).trim_end().to_owned()
+}

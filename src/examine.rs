@@ -1,0 +1,206 @@
+//! The examination: inputs in, report out.
+//!
+//! Owns the one-way flow intake → envelope → dialect → launch → verdict → report for one incident, and the state of
+//! an examination that is fed as its input arrives.
+
+use crate::assemble::{self, Input};
+use crate::catalog::Catalog;
+use crate::dialect::reader::Reader;
+use crate::envelope::{Peeler, Profile};
+use crate::event::InputId;
+use crate::intake::{HeldLines, InputSpec, Limits, Line, LineReader};
+use crate::launch::{Launches, Source};
+use crate::report::model::{Examined, Outcome, Report, SkippedReport};
+use crate::verdict;
+
+/// Which attempt the report is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AttemptChoice {
+    /// The last one, whatever its outcome.
+    #[default]
+    Last,
+    /// The last one that failed; the last one if none did.
+    LastFailed,
+    /// The n-th, from 1.
+    Number(usize),
+}
+
+/// Options of an examination.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Limits on what is read.
+    pub limits: Limits,
+    /// Which attempt.
+    pub attempt: AttemptChoice,
+}
+
+/// Examines all inputs as the logs of one incident.
+pub fn examine(catalog: &Catalog, inputs: &[InputSpec], options: &Options) -> Report {
+    let mut examiner = Examiner::new(catalog, options.clone());
+    for input in inputs {
+        examiner.read(input);
+    }
+    examiner.report()
+}
+
+/// An examination in progress.
+pub struct Examiner<'c> {
+    catalog: &'c Catalog,
+    options: Options,
+    sources: Vec<Source>,
+    open: Option<Open<'c>>,
+    names: Vec<String>,
+    notes: Vec<String>,
+    examined: Examined,
+    ends_mid_line: bool,
+}
+
+struct Open<'c> {
+    peeler: Peeler,
+    reader: Reader<'c>,
+}
+
+impl<'c> Examiner<'c> {
+    /// An examination of nothing yet.
+    pub fn new(catalog: &'c Catalog, options: Options) -> Self {
+        Self {
+            catalog,
+            options,
+            sources: Vec::new(),
+            open: None,
+            names: Vec::new(),
+            notes: Vec::new(),
+            examined: Examined::default(),
+            ends_mid_line: false,
+        }
+    }
+
+    /// Notes an input that is left out.
+    pub fn skip(&mut self, input: &str, why: &str) {
+        self.examined.skipped.push(SkippedReport { input: input.to_owned(), why: why.to_owned() });
+    }
+
+    /// Notes a sentence about the examination for the findings.
+    pub fn note(&mut self, sentence: String) {
+        self.notes.push(sentence);
+    }
+
+    /// Reads one input to its end. What cannot be read is noted, never an error: the other inputs still count.
+    pub fn read(&mut self, input: &InputSpec) {
+        let source = match input.open(&self.options.limits) {
+            Ok(source) => source,
+            Err(error) => {
+                self.skip(&input.name, &error.to_string());
+                return;
+            }
+        };
+        let mut lines = LineReader::new(source, &self.options.limits);
+        let profile = Profile::of(lines.sample());
+        let reverse = profile.newest_first();
+        self.notes.extend(profile.notes());
+        self.begin(&input.name, profile);
+        let failed = if reverse { self.feed_reversed(&mut lines) } else { self.feed(&mut lines) };
+        if let Err(error) = failed {
+            self.skip(&input.name, &format!("{error}; what was read before it is examined"));
+        }
+        self.examined.bytes += lines.bytes();
+        let decode_notes: Vec<String> = lines.get_ref().notes().to_vec();
+        self.notes.extend(decode_notes.into_iter().map(|note| format!("{}: {note}", input.name)));
+        self.end();
+    }
+
+    fn feed<R: std::io::Read>(&mut self, lines: &mut LineReader<R>) -> std::io::Result<()> {
+        while let Some(line) = lines.next()? {
+            self.line(&line);
+        }
+        Ok(())
+    }
+
+    fn feed_reversed<R: std::io::Read>(&mut self, lines: &mut LineReader<R>) -> std::io::Result<()> {
+        let held = HeldLines::collect(lines, &self.options.limits)?;
+        for line in held.iter().rev() {
+            self.line(&line);
+        }
+        Ok(())
+    }
+
+    /// Begins a source that is fed line by line.
+    pub fn begin(&mut self, name: &str, profile: Profile) {
+        self.end();
+        let id = InputId(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
+        self.names.push(name.to_owned());
+        self.open = Some(Open { peeler: Peeler::new(profile), reader: Reader::new(self.catalog, id) });
+        self.examined.files += 1;
+    }
+
+    /// Feeds one line of the open source.
+    pub fn line(&mut self, line: &Line<'_>) {
+        let Some(open) = &mut self.open else { return };
+        let Open { peeler, reader } = open;
+        peeler.line(line.no, line.byte, line.bytes, &mut |record| reader.record(&record));
+        self.examined.lines += 1;
+        if line.skipped > 0 && self.examined.capped.len() < 20 {
+            self.examined.capped.push(format!("line {}: {} bytes behind the line limit were skipped", line.no, line.skipped));
+        }
+        self.ends_mid_line = !line.ended;
+    }
+
+    /// Adds to the count of bytes of a source that is fed line by line.
+    pub fn count_bytes(&mut self, bytes: u64) {
+        self.examined.bytes += bytes;
+    }
+
+    /// Ends the open source.
+    pub fn end(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        let (name, input) = self.current();
+        self.sources.push(close(open, name, input));
+    }
+
+    fn current(&self) -> (String, InputId) {
+        let last = self.names.len().saturating_sub(1);
+        (self.names.get(last).cloned().unwrap_or_default(), InputId(u32::try_from(last).unwrap_or(u32::MAX)))
+    }
+
+    /// Whether a root failure stands and the log has shown the end of a process or a last carrier, so that a report
+    /// made now would not change by waiting.
+    pub fn root_stands(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.reader.root_stands())
+    }
+
+    /// The report on what was read so far.
+    pub fn report(&self) -> Report {
+        let mut sources = self.sources.clone();
+        if let Some(open) = &self.open {
+            let (name, input) = self.current();
+            sources.push(close(Open { peeler: open.peeler.clone(), reader: open.reader.clone() }, name, input));
+        }
+        let mut examined = self.examined.clone();
+        for source in &sources {
+            examined.capped.extend(source.harvest.capped.iter().map(|c| format!("{}: {c}", source.name)));
+        }
+        let mut launches = Launches::build(self.catalog, &sources);
+        let all: Vec<_> = (0..launches.attempts).map(|n| verdict::judge(self.catalog, &mut launches, n)).collect();
+        let chosen = match self.options.attempt {
+            AttemptChoice::Last => None,
+            AttemptChoice::LastFailed => all.iter().rposition(|v| v.outcome == Outcome::Failed),
+            AttemptChoice::Number(n) => n.checked_sub(1).filter(|n| *n < all.len()),
+        };
+        let index = chosen.unwrap_or(all.len().saturating_sub(1));
+        let input = Input {
+            source: self.names.join(" "),
+            names: &self.names,
+            examined,
+            notes: &self.notes,
+            ends_mid_line: self.ends_mid_line,
+        };
+        let verdict = &all[index];
+        assemble::assemble(self.catalog, &launches, verdict, &all, input)
+    }
+}
+
+fn close(open: Open<'_>, name: String, input: InputId) -> Source {
+    let Open { mut peeler, mut reader } = open;
+    peeler.finish(&mut |record| reader.record(&record));
+    Source { input, name, harvest: reader.finish() }
+}

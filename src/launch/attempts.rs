@@ -1,0 +1,100 @@
+//! Where one launch ends and the next begins.
+//!
+//! Owns the splitting of restarts. A launch line is a restart only when the launch before it got somewhere or failed
+//! and its processes are not heard again; two servers side by side are one attempt.
+
+use std::collections::HashMap;
+
+use super::Placed;
+use super::processes::{ProcessId, Processes};
+use crate::catalog::Catalog;
+use crate::catalog::schema::Role;
+use crate::event::{Fact, InputId, TracebackKind};
+
+/// Events of an earlier process that may still trail behind a restart (buffered output of the dying one).
+const TRAILING: usize = 12;
+
+/// Writes the attempt into every event and gives the number of attempts.
+pub fn split(catalog: &Catalog, processes: &Processes, events: &mut [Placed]) -> usize {
+    let mut per_input: HashMap<InputId, Vec<usize>> = HashMap::new();
+    for (i, placed) in events.iter().enumerate() {
+        per_input.entry(placed.event.place.input).or_default().push(i);
+    }
+    let mut inputs: Vec<_> = per_input.into_iter().collect();
+    inputs.sort_by_key(|(input, _)| *input);
+    let boundaries: Vec<Vec<usize>> =
+        inputs.iter().map(|(_, own)| boundaries(catalog, processes, events, own)).collect();
+    let attempts = boundaries.iter().map(Vec::len).max().unwrap_or(0) + 1;
+    for ((_, own), starts) in inputs.iter().zip(&boundaries) {
+        // A source with fewer launches than another joined late: its last launch is the last attempt.
+        let offset = attempts - 1 - starts.len();
+        for &index in own {
+            let passed = starts.iter().take_while(|&&start| start <= index).count();
+            let lone = starts.is_empty() && attempts > 1;
+            if let Some(placed) = events.get_mut(index) {
+                placed.attempt = if lone { attempts - 1 } else { passed + offset };
+            }
+        }
+    }
+    attempts
+}
+
+/// The events of one input at which a new attempt begins; the first launch is no boundary.
+fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: &[usize]) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut current: Option<Started> = None;
+    for (position, &index) in own.iter().enumerate() {
+        let Some(placed) = events.get(index) else { continue };
+        let role = placed.event.signature.and_then(|id| catalog.signature(id)).map(|s| (s.def.role, s.def.program.as_str()));
+        if let Some((Role::Launch, program)) = role {
+            if program == "nccl" || program == "torch" {
+                current.get_or_insert_with(|| Started::new(placed.process, program));
+                continue;
+            }
+            match &current {
+                // The bare NCCL start of an engine launch is not a launch of its own.
+                Some(started) if started.progressed && started.engine => {
+                    let old = started.process;
+                    let later = own.get(position + 1..).unwrap_or(&[]);
+                    let other = old != placed.process && processes.get(old).explicit;
+                    let heard = later.iter().filter(|&&i| events.get(i).is_some_and(|e| e.process == old)).count();
+                    if !other || heard <= TRAILING {
+                        starts.push(index);
+                        current = Some(Started::new(placed.process, program));
+                    }
+                }
+                Some(started) if started.engine => {}
+                _ => current = Some(Started::new(placed.process, program)),
+            }
+        } else if let Some(started) = &mut current {
+            started.progressed |= match role.map(|r| r.0) {
+                Some(Role::Phase) => far(catalog, placed),
+                Some(Role::Ready | Role::Stop | Role::Wrapper | Role::Exit | Role::Root) => true,
+                _ => is_failure(&placed.event.fact),
+            };
+        }
+    }
+    starts
+}
+
+struct Started {
+    process: ProcessId,
+    engine: bool,
+    progressed: bool,
+}
+
+impl Started {
+    fn new(process: ProcessId, program: &str) -> Self {
+        Self { process, engine: !matches!(program, "nccl" | "torch"), progressed: false }
+    }
+}
+
+/// Phases beyond reading the configuration show that the launch was under way.
+fn far(catalog: &Catalog, placed: &Placed) -> bool {
+    let phase = placed.event.signature.and_then(|id| catalog.signature(id)).and_then(|s| s.def.phase.as_deref());
+    !matches!(phase, None | Some("process-start" | "config"))
+}
+
+fn is_failure(fact: &Fact) -> bool {
+    matches!(fact, Fact::Traceback(t) if t.kind != TracebackKind::Ignored)
+}

@@ -1,0 +1,237 @@
+//! The phase state machine: one per process and attempt, over the engine's own order of phases.
+//!
+//! Owns the order tables and the rule of transition: forward, or back only where the marker is known to stand for
+//! nested or repeated work. Missing markers are normal, so any forward step is allowed.
+
+use super::Placed;
+use super::processes::Processes;
+use crate::catalog::Catalog;
+use crate::catalog::schema::Role;
+use crate::event::{Fact, Program};
+
+/// The engine of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Engine {
+    /// vLLM, V0 and V1.
+    Vllm,
+    /// SGLang.
+    Sglang,
+    /// Ray without a known engine on it.
+    Ray,
+    /// torchrun or plain torch.distributed.
+    Torch,
+    /// A bare NCCL job.
+    Nccl,
+    /// None that is known.
+    #[default]
+    Unknown,
+}
+
+/// vLLM: the profile run compiles, so the two share a tier; kernels are compiled again before capture.
+const VLLM: &[&[&str]] = &[
+    &["process-start"],
+    &["config"],
+    &["cluster-join"],
+    &["device-init"],
+    &["distributed-init"],
+    &["model-fetch", "weight-load"],
+    &["memory-profile", "compile"],
+    &["kv-cache"],
+    &["graph-capture"],
+    &["warmup"],
+    &["serve-start"],
+    &["serving"],
+    &["shutdown"],
+];
+
+/// SGLang: the pool is allocated before capture; uvicorn starts before the warm-up request.
+const SGLANG: &[&[&str]] = &[
+    &["process-start"],
+    &["config"],
+    &["cluster-join"],
+    &["device-init"],
+    &["distributed-init"],
+    &["model-fetch", "weight-load"],
+    &["memory-profile"],
+    &["kv-cache"],
+    &["compile"],
+    &["graph-capture"],
+    &["warmup", "serve-start"],
+    &["serving"],
+    &["shutdown"],
+];
+
+impl Engine {
+    /// The engine that the events speak of: its own launch lines first, then whose log headers are the most.
+    pub fn detect(catalog: &Catalog, events: &[Placed]) -> Self {
+        let mut weights = [0_u64; 5];
+        for placed in events {
+            let event = &placed.event;
+            let signature = event.signature.and_then(|id| catalog.signature(id));
+            let weight = match signature.map(|s| s.def.role) {
+                Some(Role::Launch | Role::Ready) => 1000,
+                Some(Role::Phase) => 20,
+                _ => 1,
+            };
+            let named = signature.map_or("", |s| s.def.program.as_str());
+            let program = match named {
+                "vllm" => Program::Vllm,
+                "sglang" => Program::Sglang,
+                "ray" => Program::Ray,
+                "torch" => Program::Torch,
+                "nccl" => Program::Nccl,
+                _ => event.speaker.program,
+            };
+            let slot = match program {
+                Program::Vllm => 0,
+                Program::Sglang => 1,
+                Program::Ray => 2,
+                Program::Torch => 3,
+                Program::Nccl => 4,
+                _ => {
+                    if let Some(slot) = engine_of_frames(&event.fact) {
+                        weights[slot] += 10;
+                    }
+                    continue;
+                }
+            };
+            weights[slot] += weight;
+        }
+        const ENGINES: [Engine; 5] = [Engine::Vllm, Engine::Sglang, Engine::Ray, Engine::Torch, Engine::Nccl];
+        // An engine stands above what it runs on: any trace of vLLM or SGLang beats Ray, Ray beats torch, torch NCCL.
+        let best = if weights[0] > 0 || weights[1] > 0 {
+            usize::from(weights[1] > weights[0])
+        } else {
+            match weights.iter().skip(2).position(|w| *w > 0) {
+                Some(i) => i + 2,
+                None => return Self::Unknown,
+            }
+        };
+        ENGINES.get(best).copied().unwrap_or_default()
+    }
+
+    /// The id used in reports.
+    pub fn id(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Vllm => "vllm",
+            Self::Sglang => "sglang",
+            Self::Ray => "ray",
+            Self::Torch => "torch",
+            Self::Nccl => "nccl",
+            Self::Unknown => return None,
+        })
+    }
+
+    fn table(self) -> &'static [&'static [&'static str]] {
+        match self {
+            Self::Sglang => SGLANG,
+            _ => VLLM,
+        }
+    }
+
+    /// The place of a phase in this engine's order; unknown phases come first.
+    pub fn tier(self, phase: &str) -> usize {
+        self.table().iter().position(|tier| tier.contains(&phase)).map_or(0, |i| i + 1)
+    }
+}
+
+fn engine_of_frames(fact: &Fact) -> Option<usize> {
+    let Fact::Traceback(traceback) = fact else { return None };
+    let has = |part: &str| traceback.chain.iter().flat_map(|e| &e.frames).any(|f| f.file.contains(part));
+    if has("/vllm/v1/") || has("/vllm/engine/") || has("/vllm/worker/") || has("/vllm/entrypoints/") || has("-packages/vllm/") {
+        Some(0)
+    } else if has("sglang/srt/") || has("-packages/sglang/") {
+        Some(1)
+    } else {
+        None
+    }
+}
+
+/// A phase entered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Index of the event.
+    pub event: usize,
+    /// Phase.
+    pub phase: String,
+    /// Whether the marker counts for the whole group.
+    pub shared: bool,
+}
+
+/// The path of one process through one attempt.
+#[derive(Debug, Clone, Default)]
+pub struct Machine {
+    entries: Vec<Entry>,
+}
+
+impl Machine {
+    /// The phases entered, in order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The phase just before the event at `index`.
+    pub fn at(&self, index: usize) -> Option<&str> {
+        self.entries.iter().rev().find(|e| e.event < index).map(|e| e.phase.as_str())
+    }
+
+    /// The last phase entered before `index` by a marker that counts for the whole group.
+    pub fn shared_at(&self, index: usize) -> Option<&str> {
+        self.entries.iter().rev().find(|e| e.event < index && e.shared).map(|e| e.phase.as_str())
+    }
+
+    /// The last phase.
+    pub fn last(&self) -> Option<&str> {
+        self.entries.last().map(|e| e.phase.as_str())
+    }
+
+    /// Whether the process got further after the event at `index`.
+    pub fn advanced_after(&self, index: usize) -> bool {
+        self.entries.iter().any(|e| e.event > index && e.phase != "shutdown")
+    }
+
+    fn enter(&mut self, engine: Engine, event: usize, phase: &str, shared: bool, back: bool) {
+        let (now, next) = (self.last().map_or(0, |p| engine.tier(p)), engine.tier(phase));
+        // Kernels compiled between sizing the cache and capturing are a phase of their own.
+        let recompile = phase == "compile" && self.last() == Some("kv-cache");
+        if self.last() == Some(phase) || next < now && !back && !recompile {
+            return;
+        }
+        self.entries.push(Entry { event, phase: phase.to_owned(), shared });
+    }
+}
+
+/// Runs the machines of all attempts.
+pub fn run(
+    catalog: &Catalog,
+    engine: Engine,
+    processes: &mut Processes,
+    events: &[Placed],
+    attempts: usize,
+) -> Vec<Vec<Machine>> {
+    let count = processes.all().len();
+    let mut machines = vec![vec![Machine::default(); count]; attempts.max(1)];
+    for (index, placed) in events.iter().enumerate() {
+        let Some(signature) = placed.event.signature.and_then(|id| catalog.signature(id)) else { continue };
+        let Some(machine) = machines.get_mut(placed.attempt).and_then(|m| m.get_mut(placed.process.0)) else { continue };
+        let def = &signature.def;
+        let phase = match def.role {
+            Role::Phase | Role::Launch => def.phase.as_deref().or((def.role == Role::Launch).then_some("process-start")),
+            Role::Ready if is_ready(engine, &def.program) => Some("serving"),
+            Role::Ready => Some("serve-start"),
+            Role::Stop => def.phase.as_deref().or(Some("shutdown")),
+            _ => None,
+        };
+        if let Some(phase) = phase {
+            machine.enter(engine, index, phase, def.shared, def.back);
+        }
+    }
+    machines
+}
+
+/// Whether a ready line of `program` means that the engine serves: uvicorn's does for all but SGLang, which starts
+/// its HTTP server before the model answers.
+pub fn is_ready(engine: Engine, program: &str) -> bool {
+    !(engine == Engine::Sglang && matches!(program, "uvicorn" | "vllm"))
+}
+

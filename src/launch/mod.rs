@@ -1,0 +1,112 @@
+//! The launch: processes, their phases and the attempts, built from the events of all sources.
+//!
+//! Owns who is who (`processes`), who was in which phase when (`machine`), and where one launch ends and the next
+//! begins (`attempts`). Knows no text: a line travels along as opaque evidence. Never weighs causes.
+
+pub mod attempts;
+pub mod files;
+pub mod machine;
+pub mod order;
+pub mod processes;
+
+use crate::catalog::Catalog;
+use crate::catalog::schema::Role;
+use crate::dialect::reader::Harvest;
+use crate::event::{Event, InputId, Program};
+
+use machine::{Engine, Machine};
+use processes::{ProcessId, Processes};
+
+/// One examined source with what its name says.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Which input.
+    pub input: InputId,
+    /// Name as given.
+    pub name: String,
+    /// Events and speakers.
+    pub harvest: Harvest,
+}
+
+/// An event with its process and its place in the common order.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    /// The event.
+    pub event: Event,
+    /// The process that printed it.
+    pub process: ProcessId,
+    /// The attempt it belongs to, from 0.
+    pub attempt: usize,
+}
+
+/// All launches of one examination.
+pub struct Launches {
+    /// Processes.
+    pub processes: Processes,
+    /// Events in the common order: time where stamps allow, else order of inputs and lines.
+    pub events: Vec<Placed>,
+    /// Number of attempts, at least 1.
+    pub attempts: usize,
+    /// The engine.
+    pub engine: Engine,
+    /// One machine per attempt and process.
+    machines: Vec<Vec<Machine>>,
+}
+
+impl Launches {
+    /// Builds the launches from the sources.
+    pub fn build(catalog: &Catalog, sources: &[Source]) -> Self {
+        let mut processes = Processes::build(sources);
+        let ordered = order::merge(sources);
+        let mut events: Vec<Placed> = ordered
+            .into_iter()
+            .map(|event| Placed { process: processes.of(&event), event, attempt: 0 })
+            .collect();
+        let attempts = attempts::split(catalog, &processes, &mut events);
+        let engine = Engine::detect(catalog, &events);
+        let machines = machine::run(catalog, engine, &mut processes, &events, attempts);
+        Self { processes, events, attempts, engine, machines }
+    }
+
+    /// The machine of a process in an attempt.
+    pub fn machine(&self, attempt: usize, process: ProcessId) -> Option<&Machine> {
+        self.machines.get(attempt)?.get(process.0)
+    }
+
+    /// All machines of an attempt, by process.
+    pub fn machines(&self, attempt: usize) -> &[Machine] {
+        self.machines.get(attempt).map_or(&[], Vec::as_slice)
+    }
+
+    /// Indices of the events of an attempt.
+    pub fn of_attempt(&self, attempt: usize) -> impl Iterator<Item = usize> + '_ {
+        self.events.iter().enumerate().filter(move |(_, e)| e.attempt == attempt).map(|(i, _)| i)
+    }
+
+    /// The phase of a process just before the event at `index`: its own last marker, or one that its group shares.
+    pub fn phase_before(&self, attempt: usize, process: ProcessId, index: usize) -> Option<&str> {
+        let machines = self.machines(attempt);
+        let own = machines.get(process.0).and_then(|m| m.at(index));
+        let role = self.processes.get(process).role;
+        let shared = role.is_worker_like().then(|| {
+            let group = machines.iter().filter_map(|m| m.shared_at(index));
+            group.max_by_key(|p| self.engine.tier(p))
+        });
+        [own, shared.flatten()].into_iter().flatten().max_by_key(|p| self.engine.tier(p))
+    }
+
+    /// The furthest phase that any process had entered before the event at `index`.
+    pub fn furthest_before(&self, attempt: usize, index: usize) -> Option<&str> {
+        self.machines(attempt).iter().filter_map(|m| m.at(index)).max_by_key(|p| self.engine.tier(p))
+    }
+
+    /// Whether the program that prints `event` is an engine or its runtime rather than a stranger.
+    pub fn speaks_for_launch(event: &Event) -> bool {
+        !matches!(event.speaker.program, Program::Unknown | Program::Supervisor | Program::Kernel)
+    }
+
+    /// The role of an event's signature.
+    pub fn role(catalog: &Catalog, event: &Event) -> Option<Role> {
+        event.signature.and_then(|id| catalog.signature(id)).map(|s| s.def.role)
+    }
+}

@@ -1,0 +1,369 @@
+//! Who is who: speakers of all sources joined into processes.
+//!
+//! Owns identity. Links what the log allows to be linked (pid, label, rank, node) and guesses nothing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Source;
+use super::files::{FileHint, hint};
+use crate::catalog::captures::Identity;
+use crate::event::{Coords, Event, ExitStatus, InputId, Program, Speaker, Victim};
+use crate::time::Stamp;
+
+/// Index of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessId(pub usize);
+
+/// What a process does in the launch, outermost first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ProcessRole {
+    /// Kernel, kubelet, Slurm: tells of others.
+    Observer,
+    /// Raylet, GCS, autoscaler and their agents.
+    RayDaemon,
+    /// The process whose lines carry no label: a script, a launcher, an unlabelled server.
+    Main,
+    /// torchrun's agent, a Ray driver.
+    Driver,
+    /// HTTP front end.
+    ApiServer,
+    /// vLLM's engine core, SGLang's data-parallel controller.
+    EngineCore,
+    /// A worker, scheduler, Ray actor or rank: the one that holds a device.
+    Worker,
+}
+
+impl ProcessRole {
+    /// The id used in reports.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Observer => "observer",
+            Self::RayDaemon => "ray-daemon",
+            Self::Main => "main",
+            Self::Driver => "driver",
+            Self::ApiServer => "api-server",
+            Self::EngineCore => "engine-core",
+            Self::Worker => "worker",
+        }
+    }
+
+    /// Whether such a process holds a device.
+    pub fn is_worker_like(self) -> bool {
+        matches!(self, Self::Worker)
+    }
+
+    /// Whether an engine's launch runs in it.
+    pub fn is_engine(self) -> bool {
+        matches!(self, Self::Worker | Self::EngineCore | Self::ApiServer)
+    }
+}
+
+/// A process.
+#[derive(Debug, Clone)]
+pub struct Process {
+    /// Id for the report, unique.
+    pub id: String,
+    /// Role.
+    pub role: ProcessRole,
+    /// Last label.
+    pub label: Option<Arc<str>>,
+    /// Node.
+    pub node: Option<Arc<str>>,
+    /// Container.
+    pub container: Option<Arc<str>>,
+    /// Process id.
+    pub pid: Option<i64>,
+    /// Global rank.
+    pub rank: Option<u32>,
+    /// Coordinates.
+    pub coords: Coords,
+    /// CUDA device.
+    pub device: Option<u32>,
+    /// Sizes, versions and models it named.
+    pub identity: Identity,
+    /// First and last stamp.
+    pub first: Option<Stamp>,
+    /// Last stamp.
+    pub last: Option<Stamp>,
+    /// Last line and its input.
+    pub last_line: (InputId, u64),
+    /// How it ended, as far as told.
+    pub exit: Option<ExitStatus>,
+    /// Whether its lines name it (rather than merely standing in its file or stream).
+    pub explicit: bool,
+    /// Whether the name of its file identifies it.
+    pub by_file: bool,
+}
+
+/// All processes.
+#[derive(Debug, Clone)]
+pub struct Processes {
+    list: Vec<Process>,
+    by_speaker: HashMap<(InputId, Arc<Speaker>), ProcessId>,
+    fallback: ProcessId,
+}
+
+/// Key by which speakers are the same process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Pid(Option<Arc<str>>, i64),
+    Label(Option<Arc<str>>, Arc<str>),
+    Rank(u32),
+    Main(InputId, Option<Arc<str>>),
+}
+
+impl Processes {
+    /// Joins the speakers of all sources.
+    pub fn build(sources: &[Source]) -> Self {
+        let alone = sources.len() <= 1;
+        let mut table = Self { list: Vec::new(), by_speaker: HashMap::new(), fallback: ProcessId(0) };
+        let mut by_key: HashMap<Key, ProcessId> = HashMap::new();
+        // A pid that only one node has is that process, also where a line names no node.
+        let mut nodes_of_pid: HashMap<i64, Vec<Arc<str>>> = HashMap::new();
+        for source in sources {
+            let file = hint(&source.name, alone);
+            for heard in &source.harvest.heard {
+                let node = heard.speaker.node.clone().or_else(|| file.node.clone());
+                if let (Some(pid), Some(node)) = (heard.speaker.pid, node) {
+                    let nodes = nodes_of_pid.entry(pid).or_default();
+                    if !nodes.contains(&node) {
+                        nodes.push(node);
+                    }
+                }
+            }
+        }
+        for source in sources {
+            let file = hint(&source.name, alone);
+            for heard in &source.harvest.heard {
+                let key = key(&heard.speaker, &file, source.input, &nodes_of_pid);
+                let id = *by_key.entry(key).or_insert_with(|| table.add(&heard.speaker, &file, source.input));
+                table.update(id, &heard.speaker, &file, &heard.identity);
+                if let Some(process) = table.list.get_mut(id.0) {
+                    process.first = process.first.take().or_else(|| heard.first.clone());
+                    process.last = heard.last.clone().or(process.last.take());
+                    process.last_line = process.last_line.max((source.input, heard.last_line));
+                }
+                table.by_speaker.insert((source.input, heard.speaker.clone()), id);
+            }
+        }
+        if table.list.is_empty() {
+            table.add(&Speaker::default(), &FileHint::default(), InputId(0));
+        }
+        table.link_ranks();
+        table.name();
+        table
+    }
+
+    /// All processes in order of first appearance.
+    pub fn all(&self) -> &[Process] {
+        &self.list
+    }
+
+    /// One process.
+    pub fn get(&self, id: ProcessId) -> &Process {
+        // Ids come from this table alone; the first entry always exists.
+        self.list.get(id.0).unwrap_or(&self.list[0])
+    }
+
+    /// One process, to note what is learnt later.
+    pub fn get_mut(&mut self, id: ProcessId) -> Option<&mut Process> {
+        self.list.get_mut(id.0)
+    }
+
+    /// The process that printed an event.
+    pub fn of(&self, event: &Event) -> ProcessId {
+        self.by_speaker.get(&(event.place.input, event.speaker.clone())).copied().unwrap_or(self.fallback)
+    }
+
+    /// The process that a line tells of, if exactly one fits what it names.
+    pub fn find(&self, victim: &Victim) -> Option<ProcessId> {
+        if victim.is_empty() {
+            return None;
+        }
+        let fits = |p: &Process| {
+            let node = victim.node.is_none() || p.node.is_none() || victim.node == p.node;
+            if let Some(pid) = victim.pid {
+                return node && p.pid == Some(pid);
+            }
+            let rank = victim.rank.is_some() && p.rank == victim.rank;
+            let label = victim.label.as_deref().is_some_and(|l| p.label.as_deref().is_some_and(|own| same_label(own, l)));
+            let local = victim.coords.local.is_some() && p.coords.local == victim.coords.local;
+            let tp = victim.coords.tp.is_some() && p.coords.tp == victim.coords.tp;
+            node && (rank || label || victim.rank.is_none() && victim.label.is_none() && (local || tp))
+        };
+        let mut found = self.list.iter().enumerate().filter(|(_, p)| fits(p)).map(|(i, _)| ProcessId(i));
+        let first = found.next()?;
+        found.next().is_none().then_some(first)
+    }
+
+    /// The process a line tells of, added to the table if no line of its own is in the log.
+    pub fn find_or_add(&mut self, victim: &Victim) -> Option<ProcessId> {
+        if victim.is_empty() {
+            return None;
+        }
+        if let Some(found) = self.find(victim) {
+            return Some(found);
+        }
+        if victim.pid.is_none() && victim.rank.is_none() && victim.label.is_none() {
+            return None;
+        }
+        let speaker = Speaker {
+            node: victim.node.clone(),
+            label: victim.label.clone(),
+            pid: victim.pid,
+            rank: victim.rank,
+            coords: victim.coords,
+            explicit: true,
+            ..Speaker::default()
+        };
+        let id = self.add(&speaker, &FileHint::default(), InputId(0));
+        if let Some(process) = self.list.get_mut(id.0) {
+            process.role = process.role.max(ProcessRole::Worker);
+            process.rank = victim.rank;
+        }
+        self.name();
+        Some(id)
+    }
+
+    fn add(&mut self, speaker: &Speaker, file: &FileHint, input: InputId) -> ProcessId {
+        let role = role_of(speaker, file);
+        self.list.push(Process {
+            id: String::new(),
+            role,
+            label: None,
+            node: None,
+            container: speaker.container.clone(),
+            pid: None,
+            rank: None,
+            coords: Coords::default(),
+            device: None,
+            identity: Identity::default(),
+            first: None,
+            last: None,
+            last_line: (input, 0),
+            exit: None,
+            explicit: speaker.explicit,
+            by_file: file.label.is_some() || file.rank.is_some(),
+        });
+        let id = ProcessId(self.list.len() - 1);
+        self.update(id, speaker, file, &Identity::default());
+        id
+    }
+
+    fn update(&mut self, id: ProcessId, speaker: &Speaker, file: &FileHint, identity: &Identity) {
+        let Some(process) = self.list.get_mut(id.0) else { return };
+        process.role = process.role.max(role_of(speaker, file));
+        process.explicit |= speaker.explicit;
+        // A refined label (`Worker` → `Worker_TP1`) replaces the plain one.
+        if let Some(label) = speaker.label.as_ref().or(file.label.as_ref()) {
+            let better = process.label.as_ref().is_none_or(|old| label.len() >= old.len() || &**old == "ray-worker");
+            if better {
+                process.label = Some(label.clone());
+            }
+        }
+        process.node = process.node.take().or_else(|| speaker.node.clone()).or_else(|| file.node.clone());
+        process.pid = process.pid.or(speaker.pid).or(file.pid).or(identity.pid);
+        process.rank = process.rank.or(speaker.rank).or(file.rank).or(identity.rank);
+        process.coords.fill_from(&speaker.coords);
+        process.coords.fill_from(&identity.coords);
+        process.device = process.device.or(identity.device);
+        let known = &mut process.identity;
+        known.world_size = known.world_size.or(identity.world_size);
+        known.version = known.version.take().or_else(|| identity.version.clone());
+        known.model = known.model.take().or_else(|| identity.model.clone());
+    }
+
+    /// With tensor parallelism alone (no PP or DP in sight, one world), the TP rank is the global rank.
+    fn link_ranks(&mut self) {
+        let only_tp = self.list.iter().all(|p| p.coords.pp.unwrap_or(0) == 0 && p.coords.dp.unwrap_or(0) == 0);
+        if !only_tp {
+            return;
+        }
+        for process in &mut self.list {
+            if process.role == ProcessRole::Worker && process.rank.is_none() {
+                process.rank = process.coords.tp;
+            }
+        }
+    }
+
+    /// Gives each process an id that says who it is, unique within the report.
+    fn name(&mut self) {
+        let mut used: HashMap<String, usize> = HashMap::new();
+        let several = self.list.iter().filter_map(|p| p.node.as_ref()).collect::<std::collections::HashSet<_>>().len() > 1;
+        for process in &mut self.list {
+            let mut name = match (&process.label, process.rank) {
+                (Some(label), _) => label.to_string(),
+                (None, Some(rank)) => format!("rank {rank}"),
+                (None, None) => process.role.id().to_owned(),
+            };
+            if let Some(pid) = process.pid {
+                name = format!("{name} pid={pid}");
+            }
+            if let Some(node) = process.node.as_ref().filter(|_| several || process.label.is_none()) {
+                name = format!("{name} @{node}");
+            }
+            let count = used.entry(name.clone()).or_default();
+            *count += 1;
+            process.id = if *count > 1 { format!("{name} #{count}") } else { name };
+        }
+    }
+}
+
+fn key(speaker: &Speaker, file: &FileHint, input: InputId, nodes: &HashMap<i64, Vec<Arc<str>>>) -> Key {
+    let node = speaker.node.clone().or_else(|| file.node.clone());
+    let own_file = file.pid.filter(|_| !speaker.explicit || speaker.pid == file.pid);
+    if let Some(pid) = speaker.pid.or(own_file) {
+        let node = match nodes.get(&pid).map(Vec::as_slice) {
+            Some([only]) => Some(only.clone()),
+            _ => node,
+        };
+        return Key::Pid(node, pid);
+    }
+    if let Some(label) = &speaker.label {
+        return Key::Label(node.or_else(|| speaker.container.clone()), label.clone());
+    }
+    if let Some(rank) = speaker.rank.or(file.rank) {
+        return Key::Rank(rank);
+    }
+    if let Some(label) = &file.label {
+        return Key::Label(node, label.clone());
+    }
+    Key::Main(input, node.or_else(|| speaker.container.clone()))
+}
+
+/// Kernel and Ray cut process names; a cut one is a prefix of the whole.
+fn same_label(own: &str, told: &str) -> bool {
+    let own = own.trim_start_matches("VLLM::").trim_start_matches("ray::");
+    let told = told.trim_start_matches("VLLM::").trim_start_matches("ray::");
+    own == told || told.len() >= 8 && own.starts_with(told)
+}
+
+fn role_of(speaker: &Speaker, file: &FileHint) -> ProcessRole {
+    let label = speaker.label.as_deref().or(file.label.as_deref()).unwrap_or("");
+    let is = |prefix: &str| label.starts_with(prefix);
+    if matches!(speaker.program, Program::Kernel | Program::Supervisor) {
+        ProcessRole::Observer
+    } else if is("Worker") || is("VllmWorker") || is("RayWorker") || is("ray-worker") || is("sglang::scheduler") {
+        ProcessRole::Worker
+    } else if is("EngineCore") || is("DPEngineCore") || is("DPMoEEngineCore") || is("DPSupervisor") || is("VLLM_DP") {
+        ProcessRole::EngineCore
+    } else if is("APIServer") || is("ApiServer") {
+        ProcessRole::ApiServer
+    } else if matches!(label, "raylet" | "gcs_server" | "autoscaler" | "monitor" | "log_monitor" | "runtime_env")
+        || is("dashboard")
+        || is("runtime_env")
+    {
+        ProcessRole::RayDaemon
+    } else if label == "driver" {
+        ProcessRole::Driver
+    } else if speaker.rank.is_some() || file.rank.is_some() || speaker.coords.tp.is_some() || speaker.coords.pp.is_some() {
+        ProcessRole::Worker
+    } else if speaker.program == Program::Nccl || speaker.explicit && speaker.pid.is_some() && !label.is_empty() && label != "MainProcess" {
+        ProcessRole::Worker
+    } else if is("DP") && speaker.program == Program::Sglang {
+        ProcessRole::Worker
+    } else {
+        ProcessRole::Main
+    }
+}

@@ -1,0 +1,150 @@
+//! Which failure explains which, and so which one is the root.
+//!
+//! Owns the comparison of candidates: worth, declared explanations, order, depth of the process. Sees no text.
+
+use crate::catalog::Catalog;
+use crate::event::TracebackKind;
+use crate::launch::Launches;
+use crate::launch::processes::ProcessRole;
+
+use super::failure::{Failure, Worth};
+
+/// Why one failure is put under another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The same exception, printed again.
+    Copy,
+    /// The root's signature says that it explains such failures.
+    Declared,
+    /// It only reports a failure elsewhere.
+    Carrier,
+    /// It says only that something died; the root says why.
+    Weaker,
+    /// It came after the root.
+    Later,
+}
+
+impl Reason {
+    /// A sentence for the report.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Copy => "the same failure, printed again",
+            Self::Declared => "a known effect of the root cause",
+            Self::Carrier => "only reports a failure elsewhere",
+            Self::Weaker => "says only that something died; the root says why",
+            Self::Later => "came after the root",
+        }
+    }
+}
+
+/// The root among the candidates, by index into `failures`.
+pub fn root(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> Option<usize> {
+    let open: Vec<usize> = (0..failures.len()).filter(|&i| failures.get(i).is_some_and(|f| !f.survived)).collect();
+    let best = open.iter().copied().min_by(|&a, &b| {
+        let (Some(fa), Some(fb)) = (failures.get(a), failures.get(b)) else { return std::cmp::Ordering::Equal };
+        let declared = |x: &Failure, y: &Failure| declares(catalog, launches, x, y);
+        declared(fb, fa)
+            .cmp(&declared(fa, fb))
+            .then_with(|| rank(failures, b).cmp(&rank(failures, a)))
+            .then_with(|| weak_rank(fb).cmp(&weak_rank(fa)))
+            .then(a.cmp(&b))
+    })?;
+    Some(first_printing(launches, failures, best))
+}
+
+/// The printing of the same failure to quote: where it arose rather than where it was forwarded to.
+fn first_printing(launches: &Launches, failures: &[Failure], best: usize) -> usize {
+    let Some(chosen) = failures.get(best) else { return best };
+    let same = |f: &Failure| f.cause == chosen.cause && f.key == chosen.key && !f.survived;
+    let order = |&i: &usize| {
+        let Some(f) = failures.get(i) else { return (true, 0, i) };
+        let quoted = f.traceback == Some(TracebackKind::Quoted);
+        (quoted, std::cmp::Reverse(depth(launches, f)).0 as usize, i)
+    };
+    (0..failures.len()).filter(|&i| failures.get(i).is_some_and(same)).min_by_key(order).unwrap_or(best)
+}
+
+/// 0 for the processes that hold a device, more for those that only hear of it.
+fn depth(launches: &Launches, failure: &Failure) -> u8 {
+    match launches.processes.get(failure.teller).role {
+        ProcessRole::Worker => 0,
+        ProcessRole::EngineCore => 1,
+        ProcessRole::ApiServer => 2,
+        ProcessRole::Driver | ProcessRole::Main | ProcessRole::RayDaemon | ProcessRole::Observer => 1,
+    }
+}
+
+/// How good a root a candidate is; higher is better.
+fn rank(failures: &[Failure], index: usize) -> u8 {
+    let Some(failure) = failures.get(index) else { return 0 };
+    if is_request_to_end(failure) {
+        // Somebody asked the launch to end. That is the cause only where nothing had failed before.
+        let before = failures.iter().take(index).any(|f| !f.survived && f.worth >= Worth::Weak && !is_request_to_end(f));
+        return if before { 1 } else { 6 };
+    }
+    match failure.worth {
+        Worth::Strong => 5,
+        Worth::Generic | Worth::Unknown => 4,
+        Worth::Weak => 3,
+        Worth::Downstream => 2,
+        Worth::Carrier => 1,
+        Worth::Line => 0,
+    }
+}
+
+/// SIGTERM and Ctrl-C: an end asked for.
+pub fn is_request_to_end(failure: &Failure) -> bool {
+    matches!(failure.cause.as_deref(), Some("process.sigterm" | "process.interrupted"))
+}
+
+/// Among weak ids, who names the dead goes before who lost a peer.
+fn weak_rank(failure: &Failure) -> u8 {
+    if failure.worth != Worth::Weak {
+        return 0;
+    }
+    match failure.cause.as_deref() {
+        Some("process.sigkill" | "process.abort" | "ray.node-died" | "ray.raylet-died") => 3,
+        Some("nccl.system-error" | "nccl.peer-died" | "dist.store-unreachable" | "dist.gloo") => 1,
+        _ => 2,
+    }
+}
+
+/// Whether the signature of `a` declares that it explains `b`.
+fn declares(catalog: &Catalog, launches: &Launches, a: &Failure, b: &Failure) -> bool {
+    let signature = launches.events.get(a.event).and_then(|p| p.event.signature).and_then(|id| catalog.signature(id));
+    let Some(signature) = signature else { return false };
+    let other = launches.events.get(b.event).and_then(|p| p.event.signature).and_then(|id| catalog.signature(id));
+    let other_id = other.map_or("", |s| s.def.id.as_str());
+    let cause = b.cause.as_deref().unwrap_or("");
+    signature.def.explains.iter().any(|pattern| match pattern.strip_suffix(".*") {
+        Some(family) => cause.split('.').next() == Some(family),
+        None => pattern == cause || pattern == other_id,
+    }) && a.cause != b.cause
+}
+
+/// Why `failure` is under `root`, if it is.
+pub fn explained(
+    catalog: &Catalog,
+    launches: &Launches,
+    failures: &[Failure],
+    root: usize,
+    index: usize,
+) -> Option<Reason> {
+    let (r, f) = (failures.get(root)?, failures.get(index)?);
+    if index == root || f.survived {
+        return None;
+    }
+    if f.key == r.key && f.cause == r.cause {
+        return Some(Reason::Copy);
+    }
+    if declares(catalog, launches, r, f) {
+        return Some(Reason::Declared);
+    }
+    match f.worth {
+        Worth::Carrier | Worth::Downstream => Some(Reason::Carrier),
+        Worth::Weak if r.worth > Worth::Weak => Some(Reason::Weaker),
+        Worth::Line => None,
+        _ if index > root => Some(Reason::Later),
+        _ => None,
+    }
+}

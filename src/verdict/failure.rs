@@ -1,0 +1,317 @@
+//! Events that speak of a failure, each with what it states and how much that is worth.
+//!
+//! Owns the step from an event to a candidate: cause id, strength, place in code, phase, victim. Never compares two
+//! candidates: that is `causality`'s work.
+
+use crate::catalog::schema::Role;
+use crate::catalog::structure::{Origin, Site, Structure};
+use crate::catalog::{Catalog, Strength};
+use crate::event::{Exception, ExitStatus, Fact, TracebackKind};
+use crate::launch::machine::is_ready;
+use crate::launch::processes::{ProcessId, ProcessRole};
+use crate::launch::{Launches, Placed};
+
+/// What a candidate is worth as a root, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Worth {
+    /// A line at ERROR level that nothing explains; never a root on its own while anything else is there.
+    Line,
+    /// Says that something failed elsewhere.
+    Carrier,
+    /// Fails because something died before.
+    Downstream,
+    /// Says only that something died.
+    Weak,
+    /// A real exception that no rule knows.
+    Unknown,
+    /// What a cut log leaves of a more specific cause.
+    Generic,
+    /// Names a mechanism.
+    Strong,
+}
+
+/// One candidate.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// Index of its event.
+    pub event: usize,
+    /// The process it happened in: the victim if an observer tells of it.
+    pub process: ProcessId,
+    /// The process that printed it.
+    pub teller: ProcessId,
+    /// Cause id; `unknown.exception` where no rule knows it; `None` for carriers.
+    pub cause: Option<String>,
+    /// Worth.
+    pub worth: Worth,
+    /// Phase of the process when it failed.
+    pub phase: Option<String>,
+    /// What the phase rests on.
+    pub phase_basis: PhaseBasis,
+    /// Where in the code.
+    pub site: Site,
+    /// Whose code.
+    pub origin: Option<Origin>,
+    /// How it was printed, if it is a traceback.
+    pub traceback: Option<TracebackKind>,
+    /// Whether it came after the launch was ready.
+    pub after_ready: bool,
+    /// Whether the process, or the launch, went on as if nothing had happened.
+    pub survived: bool,
+    /// Whether it ended something for sure: uncaught, or told by an exit.
+    pub fatal: bool,
+    /// Exit told of.
+    pub exit: Option<ExitStatus>,
+    /// Text that equal failures share.
+    pub key: String,
+}
+
+/// What a phase rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PhaseBasis {
+    /// Nothing.
+    None,
+    /// The cause's usual phase.
+    Cause,
+    /// The furthest phase of any process.
+    Others,
+    /// The process's last marker.
+    Marker,
+    /// The text of the failure fixes it.
+    Text,
+    /// The innermost known frame.
+    Frame,
+}
+
+/// All candidates of an attempt, in order.
+pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Vec<Failure> {
+    let ready = ready_at(catalog, launches, attempt);
+    let last_ready = ready.last().copied();
+    let indices: Vec<usize> = launches.of_attempt(attempt).collect();
+    let mut failures = Vec::new();
+    for index in indices {
+        let Some(placed) = launches.events.get(index).cloned() else { continue };
+        let Some(mut failure) = candidate(catalog, launches, index, &placed) else { continue };
+        failure.after_ready = ready.first().is_some_and(|&r| r < index);
+        failure.survived = last_ready.is_some_and(|r| r > index)
+            || failure.worth < Worth::Carrier
+            || !failure.fatal && moved_on(launches, attempt, &failure, index);
+        place_in_phase(catalog, launches, attempt, index, &placed, &mut failure);
+        failures.push(failure);
+    }
+    failures
+}
+
+/// Where the launch became ready.
+pub fn ready_at(catalog: &Catalog, launches: &Launches, attempt: usize) -> Vec<usize> {
+    let is = |i: &usize| {
+        let event = launches.events.get(*i).map(|p| &p.event);
+        let signature = event.and_then(|e| e.signature).and_then(|id| catalog.signature(id));
+        signature.is_some_and(|s| s.def.role == Role::Ready && is_ready(launches.engine, &s.def.program))
+    };
+    launches.of_attempt(attempt).filter(is).collect()
+}
+
+fn moved_on(launches: &Launches, attempt: usize, failure: &Failure, index: usize) -> bool {
+    launches.machine(attempt, failure.process).is_some_and(|m| m.advanced_after(index))
+}
+
+fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &Placed) -> Option<Failure> {
+    let event = &placed.event;
+    let signature = event.signature.and_then(|id| catalog.signature(id));
+    let mut failure = Failure {
+        event: index,
+        process: placed.process,
+        teller: placed.process,
+        cause: None,
+        worth: Worth::Line,
+        phase: None,
+        phase_basis: PhaseBasis::None,
+        site: Site::default(),
+        origin: None,
+        traceback: None,
+        after_ready: false,
+        survived: false,
+        fatal: false,
+        exit: event.exit,
+        key: String::new(),
+    };
+    if let Some(victim) = launches.processes.find_or_add(&event.victim) {
+        failure.process = victim;
+    }
+    match &event.fact {
+        Fact::Traceback(traceback) if traceback.kind == TracebackKind::Ignored => return None,
+        Fact::Traceback(traceback) => {
+            let exception = traceback.chain.get(traceback.chosen)?;
+            failure.traceback = Some(traceback.kind);
+            failure.fatal = matches!(traceback.kind, TracebackKind::Raw | TracebackKind::Native);
+            failure.key = key(&exception.kind, &exception.message);
+            // The frames of the carrier tell the phase where the original has none of its own.
+            let frames = traceback.chain.iter().find(|e| !e.frames.is_empty()).map_or(&[][..], |e| &e.frames);
+            let own = if exception.frames.is_empty() { frames } else { &exception.frames };
+            failure.site = catalog.structure().site(own);
+            if failure.site.phase.is_none() {
+                let outer = traceback.chain.iter().skip(traceback.chosen + 1).map(|e| catalog.structure().site(&e.frames));
+                failure.site.phase = outer.into_iter().find_map(|s| s.phase);
+            }
+            failure.origin = Structure::deciding_origin(own);
+            let role = exception.signature.and_then(|id| catalog.signature(id)).map(|s| s.def.role);
+            if role == Some(Role::Benign) {
+                return None;
+            }
+            rate_exception(catalog, exception, &mut failure);
+        }
+        Fact::Known => {
+            let signature = signature?;
+            failure.key = key(&signature.def.id, "");
+            match signature.def.role {
+                Role::Root => rate(signature.strength, signature.def.cause.as_deref(), &mut failure),
+                Role::Wrapper => failure.worth = Worth::Carrier,
+                Role::Consequence => failure.worth = Worth::Downstream,
+                Role::Exit => {
+                    failure.fatal = !matches!(event.exit, Some(ExitStatus::Code(0)));
+                    if !failure.fatal {
+                        return None;
+                    }
+                    match &signature.def.cause {
+                        Some(cause) => rate(signature.strength, Some(cause), &mut failure),
+                        None => rate_exit(event.exit, &mut failure),
+                    }
+                }
+                _ => return None,
+            }
+        }
+        Fact::UnknownError => failure.key = key("line", &event.place.text),
+        Fact::Seen => return None,
+    }
+    Some(failure)
+}
+
+fn rate(strength: Strength, cause: Option<&str>, failure: &mut Failure) {
+    failure.cause = cause.map(ToOwned::to_owned);
+    failure.worth = match strength {
+        Strength::Strong => Worth::Strong,
+        Strength::Generic => Worth::Generic,
+        Strength::Weak => Worth::Weak,
+    };
+}
+
+/// An exit status on its own: a signal has a name, a code of 1 only says that it ended.
+fn rate_exit(exit: Option<ExitStatus>, failure: &mut Failure) {
+    let (cause, worth) = match exit {
+        Some(ExitStatus::Signal(9)) => ("process.sigkill", Worth::Weak),
+        Some(ExitStatus::Signal(15)) => (("process.sigterm"), Worth::Weak),
+        Some(ExitStatus::Signal(2)) => ("process.interrupted", Worth::Weak),
+        Some(ExitStatus::Signal(11)) => ("process.segfault", Worth::Generic),
+        Some(ExitStatus::Signal(7)) => ("process.bus-error", Worth::Generic),
+        Some(ExitStatus::Signal(6)) => ("process.abort", Worth::Weak),
+        Some(ExitStatus::Signal(4)) => ("env.cpu-isa", Worth::Generic),
+        Some(ExitStatus::Code(126 | 127)) => ("process.exec-failed", Worth::Generic),
+        _ => ("unknown.silent", Worth::Carrier),
+    };
+    failure.cause = Some(cause.to_owned());
+    failure.worth = worth;
+}
+
+/// An exception by its signature, else by its structure: the two tables must agree before a cause is named.
+fn rate_exception(catalog: &Catalog, exception: &Exception, failure: &mut Failure) {
+    if let Some(signature) = exception.signature.and_then(|id| catalog.signature(id)) {
+        match signature.def.role {
+            Role::Wrapper => failure.worth = Worth::Carrier,
+            Role::Consequence => failure.worth = Worth::Downstream,
+            _ => rate(signature.strength, signature.def.cause.as_deref(), failure),
+        }
+        if failure.cause.is_some() || failure.worth != Worth::Strong {
+            return;
+        }
+    }
+    let row = catalog.structure().exception(&exception.kind);
+    failure.cause = Some("unknown.exception".to_owned());
+    failure.worth = Worth::Unknown;
+    let Some(row) = row else { return };
+    if row.wrapper {
+        failure.worth = Worth::Carrier;
+        failure.cause = None;
+    } else if row.consequence {
+        failure.worth = Worth::Downstream;
+        failure.cause = None;
+    } else if let Some(cause) = &row.cause {
+        let family = cause.split('.').next().unwrap_or("");
+        let agrees = failure.site.family.as_deref().is_some_and(|f| f == family || f == cause);
+        if !row.ambiguous || agrees {
+            rate(catalog.strength(cause), Some(cause), failure);
+        }
+    }
+}
+
+/// The phase: frame, then the failure's own text, then markers, then the cause's usual one.
+fn place_in_phase(
+    catalog: &Catalog,
+    launches: &Launches,
+    attempt: usize,
+    index: usize,
+    placed: &Placed,
+    failure: &mut Failure,
+) {
+    let event = &placed.event;
+    let signature = event.signature.and_then(|id| catalog.signature(id));
+    let text = signature.filter(|s| s.def.role != Role::Phase).and_then(|s| s.def.phase.clone());
+    let marker = launches.phase_before(attempt, failure.process, index).map(ToOwned::to_owned);
+    let teller_is_observer = matches!(
+        launches.processes.get(failure.process).role,
+        ProcessRole::Observer | ProcessRole::RayDaemon | ProcessRole::Main | ProcessRole::Driver
+    );
+    let others = || launches.furthest_before(attempt, index).map(ToOwned::to_owned);
+    let usual = |cause: &str| catalog.cause(cause).and_then(|c| c.phase.clone());
+    let (phase, basis) = if failure.after_ready {
+        (Some("serving".to_owned()), PhaseBasis::Marker)
+    } else if let Some(phase) = failure.site.phase.clone() {
+        (Some(phase), PhaseBasis::Frame)
+    } else if let Some(phase) = text {
+        (Some(phase), PhaseBasis::Text)
+    } else if let Some(phase) = marker.filter(|_| !teller_is_observer) {
+        (Some(phase), PhaseBasis::Marker)
+    } else if let Some(phase) = others() {
+        (Some(phase), PhaseBasis::Others)
+    } else if let Some(phase) = failure.cause.as_deref().and_then(usual) {
+        (Some(phase), PhaseBasis::Cause)
+    } else {
+        (None, PhaseBasis::None)
+    };
+    failure.phase = phase;
+    failure.phase_basis = basis;
+    resolve_by_phase(failure);
+}
+
+/// `gpu-oom.*`: the allocation is named after the phase it failed in.
+fn resolve_by_phase(failure: &mut Failure) {
+    if failure.cause.as_deref() != Some("gpu-oom.*") {
+        return;
+    }
+    if let Some(cause) = &failure.site.oom {
+        failure.cause = Some(cause.clone());
+        return;
+    }
+    let cause = match failure.phase.as_deref() {
+        Some("process-start" | "config" | "cluster-join" | "device-init") => "gpu-oom.context",
+        Some("distributed-init") => "gpu-oom.nccl",
+        Some("model-fetch" | "weight-load") => "gpu-oom.weights",
+        Some("memory-profile") => "gpu-oom.profile",
+        Some("compile") => "gpu-oom.compile",
+        Some("kv-cache") => "gpu-oom.kv-alloc",
+        Some("graph-capture") => "gpu-oom.graph-capture",
+        Some("warmup") => "gpu-oom.sampler-warmup",
+        Some("serving" | "serve-start") => "gpu-oom.serving",
+        _ => "gpu-oom.other",
+    };
+    failure.cause = Some(cause.to_owned());
+    if cause == "gpu-oom.other" {
+        failure.worth = Worth::Generic;
+    }
+}
+
+/// What equal failures share: type and first line of the message, numbers masked.
+fn key(kind: &str, message: &str) -> String {
+    let first = message.split('\n').next().unwrap_or("");
+    let last = kind.rsplit('.').next().unwrap_or(kind);
+    format!("{last}: {}", super::fingerprint::mask(first))
+}

@@ -1,0 +1,142 @@
+//! The verdict: outcome, root, phase, cause and how sure.
+//!
+//! Owns the judgement of one attempt. Knows events and processes and no text: words are the catalog's and the
+//! report's. Never reads input.
+
+pub mod causality;
+pub mod confidence;
+pub mod failure;
+pub mod fingerprint;
+pub mod outcome;
+
+use crate::catalog::Catalog;
+use crate::catalog::schema::Role;
+use crate::event::{Exception, Fact};
+use crate::launch::Launches;
+use crate::report::model::Outcome;
+
+use causality::Reason;
+use failure::{Failure, Worth};
+
+/// The judgement of one attempt.
+pub struct Verdict {
+    /// Attempt, from 0.
+    pub attempt: usize,
+    /// Outcome.
+    pub outcome: Outcome,
+    /// All candidates, in order.
+    pub failures: Vec<Failure>,
+    /// The root, as an index into `failures`; only when failed.
+    pub root: Option<usize>,
+    /// Cause id; only when failed.
+    pub cause: Option<String>,
+    /// Phase of death, or where a running launch stands.
+    pub phase: Option<String>,
+    /// Confidence terms.
+    pub terms: Vec<(String, f64)>,
+    /// Confidence.
+    pub confidence: f64,
+    /// Rival causes: index into `failures`, why it is not the root.
+    pub rivals: Vec<(usize, f64)>,
+    /// What is under the root.
+    pub explained: Vec<(usize, Reason)>,
+}
+
+/// Judges one attempt.
+pub fn judge(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Verdict {
+    let failures = failure::collect(catalog, launches, attempt);
+    let outcome = outcome::outcome(catalog, launches, attempt, &failures);
+    let mut verdict = Verdict {
+        attempt,
+        outcome,
+        failures,
+        root: None,
+        cause: None,
+        phase: None,
+        terms: Vec::new(),
+        confidence: 0.0,
+        rivals: Vec::new(),
+        explained: Vec::new(),
+    };
+    match outcome {
+        Outcome::Failed => convict(catalog, launches, &mut verdict),
+        Outcome::Running => verdict.phase = standing(launches, attempt),
+        Outcome::Healthy | Outcome::Degraded => verdict.phase = Some("serving".to_owned()),
+        Outcome::Stopped => verdict.phase = Some("shutdown".to_owned()),
+        Outcome::NoLaunch => {}
+    }
+    verdict
+}
+
+fn convict(catalog: &Catalog, launches: &Launches, verdict: &mut Verdict) {
+    let failures = &verdict.failures;
+    let Some(root_index) = causality::root(catalog, launches, failures) else { return };
+    let Some(root) = failures.get(root_index) else { return };
+    verdict.root = Some(root_index);
+    let unnamed = if root.worth <= Worth::Downstream && root.traceback.is_none() { "unknown.silent" } else { "unknown.exception" };
+    let cause = root.cause.clone().unwrap_or_else(|| unnamed.to_owned());
+    verdict.phase.clone_from(&root.phase);
+    verdict.explained = (0..failures.len())
+        .filter_map(|i| causality::explained(catalog, launches, failures, root_index, i).map(|r| (i, r)))
+        .collect();
+    let is_explained = |i: usize| verdict.explained.iter().any(|(e, _)| *e == i);
+    let open: Vec<usize> = (0..failures.len())
+        .filter(|&i| i != root_index && !is_explained(i))
+        .filter(|&i| failures.get(i).is_some_and(|f| !f.survived && f.worth >= Worth::Generic && f.cause != root.cause))
+        .collect();
+    let signature = launches.events.get(root.event).and_then(|p| p.event.signature).and_then(|id| catalog.signature(id));
+    let agrees = signature.filter(|s| !s.def.phases.is_empty()).zip(root.phase.as_deref());
+    let basis = confidence::Basis {
+        root,
+        by_signature: signature.is_some(),
+        phase_agrees: agrees.map(|(s, phase)| s.def.phases.iter().any(|p| p == phase)),
+        explained: verdict.explained.iter().filter(|(_, r)| *r != Reason::Copy).count(),
+        rivals: open.len(),
+        end_shown: failures.iter().any(|f| f.fatal || f.worth == Worth::Carrier),
+        head_shown: launches
+            .of_attempt(verdict.attempt)
+            .any(|i| launches.events.get(i).and_then(|p| Launches::role(catalog, &p.event)) == Some(Role::Launch)),
+    };
+    verdict.terms = confidence::terms(&basis);
+    verdict.confidence = confidence::total(&verdict.terms, root.worth);
+    verdict.rivals = rivals(failures, root_index, &cause);
+    verdict.cause = Some(cause);
+}
+
+/// Rival causes, best first: other named causes among the failures, each once.
+fn rivals(failures: &[Failure], root: usize, cause: &str) -> Vec<(usize, f64)> {
+    let mut out: Vec<(usize, f64)> = Vec::new();
+    let mut order: Vec<usize> = (0..failures.len()).filter(|&i| i != root).collect();
+    order.sort_by_key(|&i| failures.get(i).map(|f| (f.survived, std::cmp::Reverse(f.worth), i)));
+    for index in order {
+        let Some(failure) = failures.get(index) else { continue };
+        let Some(id) = failure.cause.as_deref() else { continue };
+        let known = id == cause || out.iter().any(|(o, _)| failures.get(*o).and_then(|f| f.cause.as_deref()) == Some(id));
+        if known || out.len() >= 5 {
+            continue;
+        }
+        let base: f64 = match failure.worth {
+            Worth::Strong => 0.3,
+            Worth::Generic => 0.2,
+            Worth::Unknown => 0.12,
+            _ => 0.1,
+        };
+        out.push((index, if failure.survived { base / 3.0 } else { base }));
+    }
+    out.sort_by(|a, b| b.1.total_cmp(&a.1));
+    out
+}
+
+/// Where an unfinished launch stands: the furthest phase of any process.
+fn standing(launches: &Launches, attempt: usize) -> Option<String> {
+    let last = launches.machines(attempt).iter().filter_map(|m| m.last());
+    last.max_by_key(|p| launches.engine.tier(p)).map(ToOwned::to_owned)
+}
+
+/// The chosen exception of a failure, if it is one.
+pub fn exception_of<'l>(launches: &'l Launches, failure: &Failure) -> Option<&'l Exception> {
+    match launches.events.get(failure.event).map(|p| &p.event.fact) {
+        Some(Fact::Traceback(traceback)) => traceback.chain.get(traceback.chosen),
+        _ => None,
+    }
+}

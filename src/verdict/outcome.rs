@@ -1,0 +1,77 @@
+//! The outcome of an attempt: failed, healthy, degraded, stopped, running or no launch.
+//!
+//! Owns what counts as a death before and after ready. Never picks the root.
+
+use crate::catalog::Catalog;
+use crate::catalog::schema::Role;
+use crate::event::{ExitStatus, Program, TracebackKind};
+use crate::launch::Launches;
+use crate::launch::processes::ProcessRole;
+use crate::report::model::Outcome;
+
+use super::causality::is_request_to_end;
+use super::failure::{Failure, Worth, ready_at};
+
+/// Judges an attempt.
+pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &[Failure]) -> Outcome {
+    let ready = ready_at(catalog, launches, attempt);
+    let role_at = |role: Role| {
+        launches
+            .of_attempt(attempt)
+            .filter(move |&i| launches.events.get(i).and_then(|p| Launches::role(catalog, &p.event)) == Some(role))
+    };
+    let stop = role_at(Role::Stop).last();
+    let open = || failures.iter().filter(|f| !f.survived);
+    if let Some(&first_ready) = ready.first() {
+        let asked = open().find(|f| f.after_ready && is_request_to_end(f)).map(|f| f.event);
+        let end = [asked, stop.filter(|&s| s > first_ready)].into_iter().flatten().min();
+        // What breaks while a server is shutting down is part of the shutdown.
+        let died = open().any(|f| is_death(catalog, launches, f) && end.is_none_or(|e| f.event < e));
+        return if died {
+            Outcome::Failed
+        } else if end.is_some() {
+            Outcome::Stopped
+        } else if role_at(Role::Degraded).next().is_some() {
+            Outcome::Degraded
+        } else {
+            Outcome::Healthy
+        };
+    }
+    if open().any(|f| f.worth >= Worth::Weak || is_death(catalog, launches, f)) {
+        return Outcome::Failed;
+    }
+    if stop.is_some() {
+        return Outcome::Stopped;
+    }
+    let launched = launches.of_attempt(attempt).any(|i| {
+        let event = launches.events.get(i).map(|p| &p.event);
+        event.is_some_and(|e| {
+            matches!(Launches::role(catalog, e), Some(Role::Launch | Role::Phase))
+                || matches!(e.speaker.program, Program::Vllm | Program::Sglang | Program::Ray | Program::Nccl | Program::Torch)
+        })
+    });
+    let other = role_at(Role::NoLaunch).next().is_some();
+    let engine = role_at(Role::Launch).next().is_some() || role_at(Role::Phase).next().is_some();
+    if launched && (engine || !other) { Outcome::Running } else { Outcome::NoLaunch }
+}
+
+/// Whether a failure after ready shows that the engine itself died, rather than one request or one client.
+fn is_death(catalog: &Catalog, launches: &Launches, failure: &Failure) -> bool {
+    let event = launches.events.get(failure.event).map(|p| &p.event);
+    let signature = event.and_then(|e| e.signature).and_then(|id| catalog.signature(id));
+    let role = launches.processes.get(failure.process).role;
+    match failure.worth {
+        Worth::Line | Worth::Downstream => false,
+        Worth::Carrier => {
+            let fatal_exit = failure.exit.is_some_and(|e| !matches!(e, ExitStatus::Code(0) | ExitStatus::Signal(15 | 2)));
+            fatal_exit || signature.is_some_and(|s| s.def.role == Role::Wrapper)
+        }
+        _ if is_request_to_end(failure) => false,
+        _ if failure.traceback == Some(TracebackKind::Native) => true,
+        _ if failure.exit.is_some() => true,
+        _ if failure.traceback == Some(TracebackKind::Logged) => role.is_worker_like() || role == ProcessRole::EngineCore,
+        _ if failure.traceback == Some(TracebackKind::Raw) => role != ProcessRole::ApiServer,
+        _ if failure.traceback.is_some() => role.is_worker_like() || role == ProcessRole::EngineCore,
+        _ => failure.worth >= Worth::Generic,
+    }
+}
