@@ -258,6 +258,8 @@ pub struct Event {
     pub figures: Vec<Figure>,
     /// Settings captured, name and value as printed.
     pub settings: Vec<(Arc<str>, Arc<str>)>,
+    /// The worker's method that was running, if it names one.
+    pub method: Option<Arc<str>>,
     /// The process it tells of, if it names one.
     pub victim: Victim,
     /// Exit status it tells of.

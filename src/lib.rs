@@ -1,12 +1,20 @@
 //! coroner reads the logs of a failed LLM inference launch and says why it died, in which phase, in which
 //! process, on which evidence, and what to change first.
 
+pub mod assemble;
 pub mod catalog;
 pub mod dialect;
 pub mod envelope;
 pub mod event;
+pub mod examine;
 pub mod explain;
 pub mod intake;
+pub mod launch;
+pub mod ledger;
 pub mod record;
+pub mod remedy;
 pub mod report;
 pub mod time;
+pub mod verdict;
+
+pub use examine::{AttemptChoice, Examiner, Options, examine};

@@ -21,6 +21,8 @@ pub struct Captured {
     pub identity: Identity,
     /// A quoted text to look up in turn.
     pub inner: Option<String>,
+    /// The worker's method that was running.
+    pub method: Option<Arc<str>>,
 }
 
 /// What a line says about the process that prints it.
@@ -83,6 +85,7 @@ fn take(out: &mut Captured, name: &str, text: &str) {
         "host" => out.identity.host = Some(text.into()),
         "version" => out.identity.version = Some(text.into()),
         "model" => out.identity.model = Some(text.into()),
+        "method" => out.method = Some(text.into()),
         "inner" => out.inner = Some(text.to_owned()),
         "victim_pid" => out.victim.pid = number(text),
         "victim_rank" => out.victim.rank = number(text),

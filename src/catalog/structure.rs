@@ -98,6 +98,19 @@ impl Structure {
         best(named).or_else(|| best(&self.by_module))
     }
 
+    /// The phase that a method's name alone tells, where every row that has it says the same: `load_model` is
+    /// `weight-load` in any program that drives workers as vLLM does. Common words (`run`, `step`) tell nothing.
+    pub fn phase_of_method(&self, method: &str) -> Option<&str> {
+        let method = method.trim_end_matches("()");
+        if !method.contains('_') || method.starts_with("__") {
+            return None;
+        }
+        let rows = self.by_function.get(method)?.iter().filter_map(|&i| self.frames.get(i)).filter(|r| !r.defer);
+        let mut phases = rows.map(|r| r.phase.as_str());
+        let first = phases.next()?;
+        phases.all(|p| p == first).then_some(first)
+    }
+
     /// Where a traceback arose: the innermost frame that a row knows; a row that defers leaves the phase to the
     /// next one outwards, keeping what it knows of family and subsystem.
     pub fn site(&self, frames: &[Frame]) -> Site {
@@ -119,7 +132,9 @@ impl Structure {
             }
         }
         site.deferred = deferred;
-        site.phase = fallback;
+        // No row knows the module: a script of the user's may still name its functions as the engine does.
+        let by_name = || frames.iter().rev().find_map(|f| self.phase_of_method(&f.function)).map(ToOwned::to_owned);
+        site.phase = by_name().or(fallback);
         site
     }
 

@@ -70,6 +70,7 @@ pub struct Harvest {
 }
 
 /// The reader of one source.
+#[derive(Clone)]
 pub struct Reader<'c> {
     catalog: &'c Catalog,
     input: InputId,
@@ -87,6 +88,8 @@ pub struct Reader<'c> {
     last_stamp: Option<Stamp>,
     lines: u64,
     dropped: u64,
+    root_seen: bool,
+    end_seen: bool,
 }
 
 /// What the assembler carries along for each line it keeps.
@@ -116,6 +119,8 @@ impl<'c> Reader<'c> {
             last_stamp: None,
             lines: 0,
             dropped: 0,
+            root_seen: false,
+            end_seen: false,
         }
     }
 
@@ -156,9 +161,9 @@ impl<'c> Reader<'c> {
         }
     }
 
-    /// The events so far; tracebacks that are still open are not among them.
-    pub fn events(&self) -> &[Event] {
-        &self.events
+    /// Whether a root cause was stated and an end was reported after it.
+    pub fn root_stands(&self) -> bool {
+        self.root_seen && self.end_seen
     }
 
     fn message(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize, stamp: Option<Stamp>) {
@@ -265,7 +270,10 @@ impl<'c> Reader<'c> {
         event.signature = Some(hit.id);
         event.settings = captured.settings;
         event.settings.extend(settings::parse(message));
+        let said = [("engine_version", &captured.identity.version), ("model", &captured.identity.model)];
+        event.settings.extend(said.into_iter().filter_map(|(n, v)| Some((n.into(), v.clone()?))));
         event.figures = captured.figures;
+        event.method = captured.method;
         event.victim = captured.victim;
         event.exit = captured.exit;
         event.repeated = record.repeated;
@@ -385,6 +393,7 @@ impl<'c> Reader<'c> {
                 event.victim = found.victim;
             }
             event.exit = event.exit.or(found.exit);
+            event.method = event.method.take().or(found.method);
         }
         let (first_line, last_line, torn) = (block.first_line, block.last_line, block.torn);
         event.fact = Fact::Traceback(Box::new(Traceback {
@@ -479,6 +488,7 @@ impl<'c> Reader<'c> {
             signature: None,
             figures: Vec::new(),
             settings: Vec::new(),
+            method: None,
             victim: Default::default(),
             exit: None,
             context,
@@ -490,6 +500,15 @@ impl<'c> Reader<'c> {
         if self.events.len() >= MAX_EVENTS {
             self.dropped += 1;
             return;
+        }
+        let role = event.signature.and_then(|id| self.catalog.signature(id)).map(|s| s.def.role);
+        match (role, &event.fact) {
+            (Some(Role::Wrapper | Role::Exit), _) => self.end_seen |= self.root_seen,
+            (Some(Role::Root), _) => self.root_seen = true,
+            (None, Fact::Traceback(t)) if t.kind != TracebackKind::Ignored => self.root_seen = true,
+            // A new launch in the same stream: what stood before is over.
+            (Some(Role::Launch | Role::Ready), _) => (self.root_seen, self.end_seen) = (false, false),
+            _ => {}
         }
         self.wants_after.push((self.events.len(), CONTEXT));
         self.events.push(event);

@@ -97,6 +97,7 @@ enum State {
     Between,
 }
 
+#[derive(Clone)]
 struct Open<P> {
     block: Block<P>,
     current: RawException<P>,
@@ -121,6 +122,7 @@ pub enum Taken {
 }
 
 /// The assembler of one source.
+#[derive(Clone)]
 pub struct Assembler<P> {
     open: HashMap<u64, Open<P>>,
     /// Block that un-prefixed lines continue, because its header line had a prefix and its body has none.

@@ -214,6 +214,11 @@ pub fn run(
     for (index, placed) in events.iter().enumerate() {
         let Some(signature) = placed.event.signature.and_then(|id| catalog.signature(id)) else { continue };
         let Some(machine) = machines.get_mut(placed.attempt).and_then(|m| m.get_mut(placed.process.0)) else { continue };
+        // "… while processing method load_model" is printed by the process that runs it.
+        let method = placed.event.method.as_deref().and_then(|m| catalog.structure().phase_of_method(m));
+        if let Some(phase) = method.filter(|_| placed.event.victim.is_empty()) {
+            machine.enter(engine, index, phase, false, true);
+        }
         let def = &signature.def;
         let phase = match def.role {
             Role::Phase | Role::Launch => def.phase.as_deref().or((def.role == Role::Launch).then_some("process-start")),

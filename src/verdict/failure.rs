@@ -6,7 +6,7 @@
 use crate::catalog::schema::Role;
 use crate::catalog::structure::{Origin, Site, Structure};
 use crate::catalog::{Catalog, Strength};
-use crate::event::{Exception, ExitStatus, Fact, TracebackKind};
+use crate::event::{Exception, ExitStatus, Fact, Program, TracebackKind};
 use crate::launch::machine::is_ready;
 use crate::launch::processes::{ProcessId, ProcessRole};
 use crate::launch::{Launches, Placed};
@@ -59,6 +59,8 @@ pub struct Failure {
     pub survived: bool,
     /// Whether it ended something for sure: uncaught, or told by an exit.
     pub fatal: bool,
+    /// Whether it may have been caught: a traceback that an actor printed, which Ray forwards caught or not.
+    pub unproven: bool,
     /// Exit told of.
     pub exit: Option<ExitStatus>,
     /// Text that equal failures share.
@@ -98,7 +100,28 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
         place_in_phase(catalog, launches, attempt, index, &placed, &mut failure);
         failures.push(failure);
     }
+    share_phases(&mut failures);
     failures
+}
+
+/// Equal failures of several processes are in the same phase: where one printing does not tell it, another may.
+fn share_phases(failures: &mut [Failure]) {
+    let known: Vec<(String, String)> = failures
+        .iter()
+        .filter(|f| f.phase_basis >= PhaseBasis::Marker)
+        .filter_map(|f| f.phase.clone().map(|p| (f.key.clone(), p)))
+        .collect();
+    for failure in failures.iter_mut().filter(|f| f.phase_basis <= PhaseBasis::Others) {
+        if let Some((_, phase)) = known.iter().find(|(key, _)| *key == failure.key) {
+            failure.phase = Some(phase.clone());
+            failure.phase_basis = PhaseBasis::Marker;
+            if failure.cause.as_deref() == Some("gpu-oom.other") {
+                failure.cause = Some("gpu-oom.*".to_owned());
+                failure.worth = Worth::Strong;
+                resolve_by_phase(failure, true);
+            }
+        }
+    }
 }
 
 /// Where the launch became ready.
@@ -132,9 +155,11 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         after_ready: false,
         survived: false,
         fatal: false,
+        unproven: false,
         exit: event.exit,
         key: String::new(),
     };
+    let method = event.method.as_deref().and_then(|m| catalog.structure().phase_of_method(m));
     if let Some(victim) = launches.processes.find_or_add(&event.victim) {
         failure.process = victim;
     }
@@ -144,6 +169,9 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
             let exception = traceback.chain.get(traceback.chosen)?;
             failure.traceback = Some(traceback.kind);
             failure.fatal = matches!(traceback.kind, TracebackKind::Raw | TracebackKind::Native);
+            let forwarded = event.speaker.program == Program::Unknown && event.speaker.label.is_some();
+            failure.unproven = forwarded && traceback.kind == TracebackKind::Raw;
+            failure.fatal &= !failure.unproven;
             failure.key = key(&exception.kind, &exception.message);
             // The frames of the carrier tell the phase where the original has none of its own.
             let frames = traceback.chain.iter().find(|e| !e.frames.is_empty()).map_or(&[][..], |e| &e.frames);
@@ -153,6 +181,7 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
                 let outer = traceback.chain.iter().skip(traceback.chosen + 1).map(|e| catalog.structure().site(&e.frames));
                 failure.site.phase = outer.into_iter().find_map(|s| s.phase);
             }
+            failure.site.phase = failure.site.phase.take().or_else(|| method.map(ToOwned::to_owned));
             failure.origin = Structure::deciding_origin(own);
             let role = exception.signature.and_then(|id| catalog.signature(id)).map(|s| s.def.role);
             if role == Some(Role::Benign) {
@@ -279,11 +308,12 @@ fn place_in_phase(
     };
     failure.phase = phase;
     failure.phase_basis = basis;
-    resolve_by_phase(failure);
+    resolve_by_phase(failure, event.figures.iter().any(|f| &*f.name == "tried_to_allocate_gib"));
 }
 
 /// `gpu-oom.*`: the allocation is named after the phase it failed in.
-fn resolve_by_phase(failure: &mut Failure) {
+/// A bare "CUDA error: out of memory" of a process that shows no phase comes from its first use of the device.
+fn resolve_by_phase(failure: &mut Failure, with_sizes: bool) {
     if failure.cause.as_deref() != Some("gpu-oom.*") {
         return;
     }
@@ -301,6 +331,11 @@ fn resolve_by_phase(failure: &mut Failure) {
         Some("graph-capture") => "gpu-oom.graph-capture",
         Some("warmup") => "gpu-oom.sampler-warmup",
         Some("serving" | "serve-start") => "gpu-oom.serving",
+        None if !with_sizes && failure.traceback.is_some_and(|t| t != TracebackKind::Quoted) => {
+            failure.phase = Some("device-init".to_owned());
+            failure.phase_basis = PhaseBasis::Cause;
+            "gpu-oom.context"
+        }
         _ => "gpu-oom.other",
     };
     failure.cause = Some(cause.to_owned());

@@ -37,7 +37,8 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
             Outcome::Healthy
         };
     }
-    if open().any(|f| f.worth >= Worth::Weak || is_death(catalog, launches, f)) {
+    let proven = open().any(|f| !f.unproven && f.worth >= Worth::Carrier);
+    if proven && open().any(|f| f.worth >= Worth::Weak || is_death(catalog, launches, f)) {
         return Outcome::Failed;
     }
     if stop.is_some() {
@@ -47,6 +48,9 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
         let event = launches.events.get(i).map(|p| &p.event);
         event.is_some_and(|e| {
             matches!(Launches::role(catalog, e), Some(Role::Launch | Role::Phase))
+                || e.signature.and_then(|id| catalog.signature(id)).is_some_and(|s| {
+                    matches!(s.def.program.as_str(), "vllm" | "sglang" | "ray" | "nccl" | "torch")
+                })
                 || matches!(e.speaker.program, Program::Vllm | Program::Sglang | Program::Ray | Program::Nccl | Program::Torch)
         })
     });
