@@ -77,7 +77,10 @@ impl<'c> Examiner<'c> {
 
     /// Notes an input that is left out.
     pub fn skip(&mut self, input: &str, why: &str) {
-        self.examined.skipped.push(SkippedReport { input: input.to_owned(), why: why.to_owned() });
+        self.examined.skipped.push(SkippedReport {
+            input: input.to_owned(),
+            why: why.to_owned(),
+        });
     }
 
     /// Notes a sentence about the examination for the findings.
@@ -99,13 +102,18 @@ impl<'c> Examiner<'c> {
         let reverse = profile.newest_first();
         self.notes.extend(profile.notes());
         self.begin(&input.name, profile);
-        let failed = if reverse { self.feed_reversed(&mut lines) } else { self.feed(&mut lines) };
+        let failed = if reverse {
+            self.feed_reversed(&mut lines)
+        } else {
+            self.feed(&mut lines)
+        };
         if let Err(error) = failed {
             self.skip(&input.name, &format!("{error}; what was read before it is examined"));
         }
         self.examined.bytes += lines.bytes();
         let decode_notes: Vec<String> = lines.get_ref().notes().to_vec();
-        self.notes.extend(decode_notes.into_iter().map(|note| format!("{}: {note}", input.name)));
+        self.notes
+            .extend(decode_notes.into_iter().map(|note| format!("{}: {note}", input.name)));
         self.end();
     }
 
@@ -129,7 +137,10 @@ impl<'c> Examiner<'c> {
         self.end();
         let id = InputId(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
         self.names.push(name.to_owned());
-        self.open = Some(Open { peeler: Peeler::new(profile), reader: Reader::new(self.catalog, id) });
+        self.open = Some(Open {
+            peeler: Peeler::new(profile),
+            reader: Reader::new(self.catalog, id),
+        });
         self.examined.files += 1;
     }
 
@@ -140,7 +151,10 @@ impl<'c> Examiner<'c> {
         peeler.line(line.no, line.byte, line.bytes, &mut |record| reader.record(&record));
         self.examined.lines += 1;
         if line.skipped > 0 && self.examined.capped.len() < 20 {
-            self.examined.capped.push(format!("line {}: {} bytes behind the line limit were skipped", line.no, line.skipped));
+            self.examined.capped.push(format!(
+                "line {}: {} bytes behind the line limit were skipped",
+                line.no, line.skipped
+            ));
         }
         self.ends_mid_line = !line.ended;
     }
@@ -159,7 +173,10 @@ impl<'c> Examiner<'c> {
 
     fn current(&self) -> (String, InputId) {
         let last = self.names.len().saturating_sub(1);
-        (self.names.get(last).cloned().unwrap_or_default(), InputId(u32::try_from(last).unwrap_or(u32::MAX)))
+        (
+            self.names.get(last).cloned().unwrap_or_default(),
+            InputId(u32::try_from(last).unwrap_or(u32::MAX)),
+        )
     }
 
     /// Whether a root failure stands and the log has shown the end of a process or a last carrier, so that a report
@@ -173,14 +190,25 @@ impl<'c> Examiner<'c> {
         let mut sources = self.sources.clone();
         if let Some(open) = &self.open {
             let (name, input) = self.current();
-            sources.push(close(Open { peeler: open.peeler.clone(), reader: open.reader.clone() }, name, input));
+            sources.push(close(
+                Open {
+                    peeler: open.peeler.clone(),
+                    reader: open.reader.clone(),
+                },
+                name,
+                input,
+            ));
         }
         let mut examined = self.examined.clone();
         for source in &sources {
-            examined.capped.extend(source.harvest.capped.iter().map(|c| format!("{}: {c}", source.name)));
+            examined
+                .capped
+                .extend(source.harvest.capped.iter().map(|c| format!("{}: {c}", source.name)));
         }
         let mut launches = Launches::build(self.catalog, &sources);
-        let all: Vec<_> = (0..launches.attempts).map(|n| verdict::judge(self.catalog, &mut launches, n)).collect();
+        let all: Vec<_> = (0..launches.attempts)
+            .map(|n| verdict::judge(self.catalog, &mut launches, n))
+            .collect();
         let chosen = match self.options.attempt {
             AttemptChoice::Last => None,
             AttemptChoice::LastFailed => all.iter().rposition(|v| v.outcome == Outcome::Failed),
@@ -202,5 +230,9 @@ impl<'c> Examiner<'c> {
 fn close(open: Open<'_>, name: String, input: InputId) -> Source {
     let Open { mut peeler, mut reader } = open;
     peeler.finish(&mut |record| reader.record(&record));
-    Source { input, name, harvest: reader.finish() }
+    Source {
+        input,
+        name,
+        harvest: reader.finish(),
+    }
 }

@@ -28,10 +28,19 @@ pub fn choose(catalog: &Catalog, launches: &Launches, verdict: &Verdict, names: 
     };
     let mut add = |role: &str, event: usize, failure: Option<&Failure>, under: Option<usize>, why: Option<String>| {
         let teller = launches.events.get(event).map(|p| p.process);
-        let Some(process) = failure.map(|f| f.process).or(teller) else { return };
+        let Some(process) = failure.map(|f| f.process).or(teller) else {
+            return;
+        };
         let n = out.len();
         let place = names.place(event, process);
-        out.push(Evidence { n, role: role.to_owned(), signature: id_of(event), place, explained_by: under, why });
+        out.push(Evidence {
+            n,
+            role: role.to_owned(),
+            signature: id_of(event),
+            place,
+            explained_by: under,
+            why,
+        });
     };
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
     if let Some(root) = root {
@@ -39,14 +48,26 @@ pub fn choose(catalog: &Catalog, launches: &Launches, verdict: &Verdict, names: 
         let machine = launches.machine(verdict.attempt, root.process);
         let marker = machine.and_then(|m| m.entries().iter().rev().find(|e| e.event < root.event));
         if let Some(marker) = marker {
-            add("phase", marker.event, None, None, Some(format!("the process enters {}", marker.phase)));
+            add(
+                "phase",
+                marker.event,
+                None,
+                None,
+                Some(format!("the process enters {}", marker.phase)),
+            );
         }
     }
     let (mut consequences, mut copies) = (0, 0);
     for (index, reason) in &verdict.explained {
-        let Some(failure) = verdict.failures.get(*index) else { continue };
+        let Some(failure) = verdict.failures.get(*index) else {
+            continue;
+        };
         let copy = *reason == Reason::Copy;
-        let (count, limit) = if copy { (&mut copies, MAX_COPIES) } else { (&mut consequences, MAX_CONSEQUENCES) };
+        let (count, limit) = if copy {
+            (&mut copies, MAX_COPIES)
+        } else {
+            (&mut consequences, MAX_CONSEQUENCES)
+        };
         if *count >= limit {
             continue;
         }
@@ -56,21 +77,34 @@ pub fn choose(catalog: &Catalog, launches: &Launches, verdict: &Verdict, names: 
             (false, true) => "exit",
             (false, false) => "consequence",
         };
-        add(role, failure.event, Some(failure), Some(0), Some(reason.text().to_owned()));
+        add(
+            role,
+            failure.event,
+            Some(failure),
+            Some(0),
+            Some(reason.text().to_owned()),
+        );
     }
     out
 }
 
 /// The snippet: the root with its neighbours, the first consequence, the last exit.
 pub fn snippet(launches: &Launches, verdict: &Verdict, names: &Names<'_>, shown: &[Evidence]) -> Vec<SnippetLine> {
-    let Some(root) = verdict.root.and_then(|i| verdict.failures.get(i)) else { return Vec::new() };
-    let Some(placed) = launches.events.get(root.event) else { return Vec::new() };
+    let Some(root) = verdict.root.and_then(|i| verdict.failures.get(i)) else {
+        return Vec::new();
+    };
+    let Some(placed) = launches.events.get(root.event) else {
+        return Vec::new();
+    };
     let mut lines: Vec<SnippetLine> = around(&placed.event, names, "root");
     let first = shown.iter().find(|e| e.role == "consequence");
     let last = shown.iter().rev().find(|e| e.role == "exit" || e.role == "consequence");
     for (evidence, role) in [(first, "consequence"), (last, "exit")] {
         let Some(evidence) = evidence else { continue };
-        if lines.iter().any(|l| l.line == evidence.place.line && l.input == evidence.place.input) {
+        if lines
+            .iter()
+            .any(|l| l.line == evidence.place.line && l.input == evidence.place.input)
+        {
             continue;
         }
         let role = if evidence.role == "exit" { role } else { "consequence" };
@@ -94,9 +128,19 @@ fn around(event: &Event, names: &Names<'_>, role: &'static str) -> Vec<SnippetLi
         .context
         .iter()
         .filter(|(line, _)| near(*line))
-        .map(|(line, text)| SnippetLine { input: input.clone(), line: *line, text: text.to_string(), role: "" })
+        .map(|(line, text)| SnippetLine {
+            input: input.clone(),
+            line: *line,
+            text: text.to_string(),
+            role: "",
+        })
         .collect();
-    lines.push(SnippetLine { input, line: place.line, text: place.text.to_string(), role });
+    lines.push(SnippetLine {
+        input,
+        line: place.line,
+        text: place.text.to_string(),
+        role,
+    });
     lines.sort_by_key(|l| l.line);
     lines.dedup_by_key(|l| l.line);
     lines

@@ -8,7 +8,6 @@ use crate::catalog::Catalog;
 use crate::catalog::matcher::Signature;
 use crate::event::Program;
 use crate::launch::Launches;
-use crate::remedy::evidence::Evidence;
 use crate::report::model::{Launch, LaunchIds, Measurement, Platform};
 use crate::time::Stamp;
 use crate::verdict::Verdict;
@@ -20,9 +19,20 @@ const MAX_MEASUREMENTS: usize = 200;
 const UNIFIED: &[&str] = &["GB10", "DGX Spark", "Jetson", "Orin", "Thor", "GH200", "GB200"];
 /// Figures that are the same for every process of a launch, so that any process's may stand in.
 const LAUNCH_WIDE: &[&str] = &[
-    "max_seq_len_tokens", "kv_capacity_tokens", "checkpoint_gib", "graph_estimate_gib", "node_used_gib", "node_limit_gib",
-    "node_used_fraction", "node_threshold_fraction", "node_threshold_percent", "gpu_total_gib", "weights_gib", "kv_cache_gib",
-    "activation_peak_gib", "non_torch_gib",
+    "max_seq_len_tokens",
+    "kv_capacity_tokens",
+    "checkpoint_gib",
+    "graph_estimate_gib",
+    "node_used_gib",
+    "node_limit_gib",
+    "node_used_fraction",
+    "node_threshold_fraction",
+    "node_threshold_percent",
+    "gpu_total_gib",
+    "weights_gib",
+    "kv_cache_gib",
+    "activation_peak_gib",
+    "non_torch_gib",
 ];
 
 /// What is known of the launch.
@@ -49,7 +59,11 @@ pub struct Facts {
 
 /// The signature of a failure's event.
 pub fn signature_of<'c>(catalog: &'c Catalog, launches: &Launches, failure: &Failure) -> Option<&'c Signature> {
-    launches.events.get(failure.event).and_then(|p| p.event.signature).and_then(|id| catalog.signature(id))
+    launches
+        .events
+        .get(failure.event)
+        .and_then(|p| p.event.signature)
+        .and_then(|id| catalog.signature(id))
 }
 
 /// Collects the facts of the verdict's attempt.
@@ -69,10 +83,15 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
     let mut wide: BTreeMap<String, f64> = BTreeMap::new();
     let mut programs: BTreeMap<&str, ()> = BTreeMap::new();
     for index in launches.of_attempt(verdict.attempt) {
-        let Some(placed) = launches.events.get(index) else { continue };
+        let Some(placed) = launches.events.get(index) else {
+            continue;
+        };
         let event = &placed.event;
         for (name, value) in &event.settings {
-            facts.settings.entry(name.to_string()).or_insert_with(|| value.to_string());
+            facts
+                .settings
+                .entry(name.to_string())
+                .or_insert_with(|| value.to_string());
         }
         let process = verdict
             .failures
@@ -101,7 +120,9 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
                 });
             }
         }
-        let Some(signature) = event.signature.and_then(|id| catalog.signature(id)) else { continue };
+        let Some(signature) = event.signature.and_then(|id| catalog.signature(id)) else {
+            continue;
+        };
         programs.insert(signature.def.program.as_str(), ());
         if root.is_some_and(|r| r.event == index) {
             facts.tags.extend(signature.def.tags.iter().cloned());
@@ -119,15 +140,27 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         facts.unified = Some(UNIFIED.iter().any(|u| gpu.contains(u)));
     }
     if facts.unified == Some(true) && root.is_some() && !facts.tags.iter().any(|t| t == "unified") {
-        let memory = verdict.cause.as_deref().is_some_and(|c| c.starts_with("gpu-oom.") || c.starts_with("host-mem."));
+        let memory = verdict
+            .cause
+            .as_deref()
+            .is_some_and(|c| c.starts_with("gpu-oom.") || c.starts_with("host-mem."));
         if memory {
             facts.tags.push("unified".to_owned());
         }
     }
     facts.version = version(catalog, launches, verdict.attempt);
-    facts.model = facts.settings.get("model").or_else(|| facts.settings.get("model_path")).cloned().or_else(|| {
-        launches.processes.all().iter().find_map(|p| p.identity.model.as_ref().map(ToString::to_string))
-    });
+    facts.model = facts
+        .settings
+        .get("model")
+        .or_else(|| facts.settings.get("model_path"))
+        .cloned()
+        .or_else(|| {
+            launches
+                .processes
+                .all()
+                .iter()
+                .find_map(|p| p.identity.model.as_ref().map(ToString::to_string))
+        });
     facts.under = under(launches, &programs);
     facts
 }
@@ -135,13 +168,23 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
 /// One name for figures that are printed in two units.
 fn normalise(figures: &mut BTreeMap<String, f64>) {
     if let Some(percent) = figures.get("node_threshold_percent").copied() {
-        figures.entry("node_threshold_fraction".to_owned()).or_insert(percent / 100.0);
+        figures
+            .entry("node_threshold_fraction".to_owned())
+            .or_insert(percent / 100.0);
     }
 }
 
 fn other_holders(event: &crate::event::Event) -> Vec<(i64, f64)> {
-    let pid = event.settings.iter().find(|(n, _)| &**n == "other_pid").and_then(|(_, v)| v.parse().ok());
-    let gib = event.figures.iter().find(|f| &*f.name == "other_process_gib").map(|f| f.value);
+    let pid = event
+        .settings
+        .iter()
+        .find(|(n, _)| &**n == "other_pid")
+        .and_then(|(_, v)| v.parse().ok());
+    let gib = event
+        .figures
+        .iter()
+        .find(|f| &*f.name == "other_process_gib")
+        .map(|f| f.value);
     pid.zip(gib).into_iter().collect()
 }
 
@@ -151,18 +194,26 @@ fn version(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option<Str
     let own = |event: &crate::event::Event| {
         let signature = event.signature.and_then(|id| catalog.signature(id))?;
         (signature.def.program == engine).then(|| {
-            event.settings.iter().find(|(n, _)| &**n == "engine_version").map(|(_, v)| v.to_string())
+            event
+                .settings
+                .iter()
+                .find(|(n, _)| &**n == "engine_version")
+                .map(|(_, v)| v.to_string())
         })?
     };
     let events = || launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
-    events().find_map(|p| own(&p.event)).or_else(|| launches.events.iter().find_map(|p| own(&p.event)))
+    events()
+        .find_map(|p| own(&p.event))
+        .or_else(|| launches.events.iter().find_map(|p| own(&p.event)))
 }
 
 fn under(launches: &Launches, programs: &BTreeMap<&str, ()>) -> Vec<&'static str> {
     let mut under = Vec::new();
     let has = |name: &str| programs.contains_key(name);
     let ray = launches.processes.all().iter().any(|p| {
-        p.label.as_deref().is_some_and(|l| l.starts_with("Ray") || l == "raylet" || l == "ray-worker")
+        p.label
+            .as_deref()
+            .is_some_and(|l| l.starts_with("Ray") || l == "raylet" || l == "ray-worker")
     });
     if ray || has("ray") || launches.events.iter().any(|p| p.event.speaker.program == Program::Ray) {
         under.push("ray");
@@ -183,51 +234,45 @@ fn under(launches: &Launches, programs: &BTreeMap<&str, ()>) -> Vec<&'static str
 }
 
 impl Facts {
-    /// What the remedies are chosen by.
-    pub fn advice_evidence<'a>(
-        &'a self,
-        cause: &'a str,
-        reason: Option<&'a str>,
-        verdict: &'a Verdict,
-        launches: &'a Launches,
-        root: &Failure,
-    ) -> Evidence<'a> {
-        let who = launches.processes.get(root.process);
-        Evidence {
-            cause,
-            reason,
-            engine: launches.engine.id(),
-            version: self.version.as_deref(),
-            figures: &self.figures,
-            settings: &self.settings,
-            unified: self.unified,
-            tags: &self.tags,
-            nodes: node_count(launches),
-            under: self.under.clone(),
-            phase: verdict.phase.as_deref(),
-            process: Some(who.id.as_str()),
-            device: who.device,
-            other_holders: self.other_holders.clone(),
-        }
-    }
-
     /// The launch block of the report.
     pub fn launch(&self, launches: &Launches, verdict: &Verdict, root: Option<usize>) -> Launch {
         let time = |index: usize| launches.events.get(index).and_then(|p| p.event.place.time.clone());
         let started = launches.of_attempt(verdict.attempt).find_map(time);
         let died = root.and_then(time);
         let printed = |t: &Stamp| t.rfc3339().unwrap_or_else(|| t.printed.to_string());
-        let world = launches.processes.all().iter().filter_map(|p| p.identity.world_size).max();
-        let ranks = launches.processes.all().iter().filter_map(|p| p.rank).max().map(|r| r + 1);
-        let settings = self.settings.iter().take(256).map(|(k, v)| (k.clone(), json_value(v))).collect();
+        let world = launches
+            .processes
+            .all()
+            .iter()
+            .filter_map(|p| p.identity.world_size)
+            .max();
+        let ranks = launches
+            .processes
+            .all()
+            .iter()
+            .filter_map(|p| p.rank)
+            .max()
+            .map(|r| r + 1);
+        let settings = self
+            .settings
+            .iter()
+            .take(256)
+            .map(|(k, v)| (k.clone(), json_value(v)))
+            .collect();
         Launch {
             command: None,
             model: self.model.clone(),
             settings,
-            platform: Platform { gpu: self.settings.get("gpu_name").cloned(), unified_memory: self.unified },
+            platform: Platform {
+                gpu: self.settings.get("gpu_name").cloned(),
+                unified_memory: self.unified,
+            },
             started: started.as_ref().map(printed),
             died: died.as_ref().map(printed),
-            seconds_to_death: died.zip(started).and_then(|(d, s)| d.seconds_since(&s)).filter(|s| *s >= 0.0),
+            seconds_to_death: died
+                .zip(started)
+                .and_then(|(d, s)| d.seconds_since(&s))
+                .filter(|s| *s >= 0.0),
             world_size: world.or(ranks),
             nodes: Some(node_count(launches)).filter(|n| *n > 0),
             gpus: world.or(ranks),
@@ -242,14 +287,30 @@ fn json_value(text: &str) -> serde_json::Value {
         "True" => true.into(),
         "False" => false.into(),
         "None" => serde_json::Value::Null,
-        _ => text.parse::<i64>().map(Into::into).or_else(|_| text.parse::<f64>().map(Into::into)).unwrap_or_else(|_| text.into()),
+        _ => text
+            .parse::<i64>()
+            .map(Into::into)
+            .or_else(|_| text.parse::<f64>().map(Into::into))
+            .unwrap_or_else(|_| text.into()),
     }
 }
 
 /// Nodes that are named, or one.
 fn node_count(launches: &Launches) -> u32 {
-    let named: std::collections::HashSet<_> = launches.processes.all().iter().filter_map(|p| p.node.as_ref()).collect();
+    let named: std::collections::HashSet<_> = launches
+        .processes
+        .all()
+        .iter()
+        .filter_map(|p| p.node.as_ref())
+        .collect();
     // Ray names only foreign nodes, so the driver's own adds one.
-    let unnamed = launches.processes.all().iter().any(|p| p.node.is_none() && p.role.is_worker_like());
-    u32::try_from(named.len()).unwrap_or(u32::MAX).saturating_add(u32::from(unnamed)).max(1)
+    let unnamed = launches
+        .processes
+        .all()
+        .iter()
+        .any(|p| p.node.is_none() && p.role.is_worker_like());
+    u32::try_from(named.len())
+        .unwrap_or(u32::MAX)
+        .saturating_add(u32::from(unnamed))
+        .max(1)
 }

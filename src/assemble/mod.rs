@@ -9,10 +9,9 @@ mod story;
 
 use crate::catalog::Catalog;
 use crate::launch::Launches;
-use crate::remedy;
 use crate::report::model::{
-    Alternative, Attempt, Cause, Engine, ExceptionReport, Examined, Finding, FrameReport, LogState, Outcome,
-    Overruled, ProgramInfo, Report, Root, SCHEMA,
+    Alternative, Attempt, Cause, Engine, Examined, ExceptionReport, Finding, FrameReport, LogState, Outcome, Overruled,
+    ProgramInfo, Report, Retry, Root, SCHEMA,
 };
 use crate::verdict::fingerprint::fingerprint;
 use crate::verdict::{Verdict, exception_of};
@@ -34,19 +33,21 @@ pub struct Input<'a> {
 }
 
 /// Builds the report on `verdict`; `all` are the verdicts of all attempts, oldest first.
-pub fn assemble(catalog: &Catalog, launches: &Launches, verdict: &Verdict, all: &[Verdict], input: Input<'_>) -> Report {
-    let names = Names { inputs: input.names, launches };
+pub fn assemble(
+    catalog: &Catalog,
+    launches: &Launches,
+    verdict: &Verdict,
+    all: &[Verdict],
+    input: Input<'_>,
+) -> Report {
+    let names = Names {
+        inputs: input.names,
+        launches,
+    };
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
     let exception = root.and_then(|f| exception_of(launches, f));
     let facts = facts::gather(catalog, launches, verdict);
-    let advice = root.zip(verdict.cause.as_deref()).map(|(failure, cause)| {
-        let reason = facts::signature_of(catalog, launches, failure).and_then(|s| s.def.reason.as_deref());
-        let evidence = facts.advice_evidence(cause, reason, verdict, launches, failure);
-        let memory = crate::ledger::account(&evidence);
-        (remedy::advise(catalog.causes(), catalog.remedies(), &evidence), memory)
-    });
-    let (advice, memory) = advice.unzip();
-    let advice = advice.unwrap_or_else(remedy::Advice::none);
+    let cause_def = verdict.cause.as_deref().and_then(|id| catalog.cause(id));
     let shown = evidence::choose(catalog, launches, verdict, &names);
     let cause = verdict.cause.as_deref().map(|id| Cause {
         id: id.to_owned(),
@@ -63,7 +64,10 @@ pub fn assemble(catalog: &Catalog, launches: &Launches, verdict: &Verdict, all: 
             .collect();
         also.sort();
         also.dedup();
-        Root { place: names.place(failure.event, failure.process), also_in: also }
+        Root {
+            place: names.place(failure.event, failure.process),
+            also_in: also,
+        }
     });
     let print = verdict.cause.as_deref().zip(root).map(|(cause, failure)| {
         let text = launches.events.get(failure.event).map_or("", |p| &p.event.place.text);
@@ -79,12 +83,18 @@ pub fn assemble(catalog: &Catalog, launches: &Launches, verdict: &Verdict, all: 
     let story = story::tell(catalog, launches, verdict, &facts, cause.as_ref());
     Report {
         schema: SCHEMA,
-        program: ProgramInfo { version: env!("CARGO_PKG_VERSION"), catalog: catalog.hash().to_owned() },
+        program: ProgramInfo {
+            version: env!("CARGO_PKG_VERSION"),
+            catalog: catalog.hash().to_owned(),
+        },
         source: input.source,
         outcome: verdict.outcome,
         headline: story.headline,
         story: story.text,
-        engine: Engine { name: launches.engine.id().map(ToOwned::to_owned), version: facts.version.clone() },
+        engine: Engine {
+            name: launches.engine.id().map(ToOwned::to_owned),
+            version: facts.version.clone(),
+        },
         phase: verdict.phase.clone(),
         alternatives: alternatives(catalog, launches, verdict),
         root: root_report,
@@ -94,13 +104,18 @@ pub fn assemble(catalog: &Catalog, launches: &Launches, verdict: &Verdict, all: 
         findings,
         figures: facts.figures.clone(),
         measurements: facts.measurements.clone(),
-        memory: memory.flatten(),
-        remedies: advice.remedies,
-        will_not_help: advice.will_not_help,
+        memory: None,
+        remedies: Vec::new(),
+        will_not_help: Vec::new(),
         overruled_advice: overruled(catalog, launches, verdict),
-        retry: advice.retry,
-        next_evidence: advice.next_evidence,
-        owner: advice.owner,
+        retry: Retry {
+            verdict: cause_def.map_or_else(|| "unknown".to_owned(), |c| c.retry.verdict.clone()),
+            why: cause_def.map_or_else(String::new, |c| c.retry.why.clone()),
+            same_node: cause_def.and_then(|c| c.retry.same_node),
+            after: cause_def.and_then(|c| c.retry.after.clone()),
+        },
+        next_evidence: Vec::new(),
+        owner: cause_def.map_or_else(|| "unknown".to_owned(), |c| c.owner.clone()),
         launch: facts.launch(launches, verdict, root.map(|f| f.event)),
         processes: names.processes(verdict),
         timeline: names.timeline(verdict),
@@ -116,12 +131,18 @@ pub fn assemble(catalog: &Catalog, launches: &Launches, verdict: &Verdict, all: 
 /// The title of the cause: the signature's own where the general one is too vague.
 fn title(catalog: &Catalog, launches: &Launches, verdict: &Verdict, id: &str) -> String {
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
-    let own = root.and_then(|f| facts::signature_of(catalog, launches, f)).and_then(|s| s.def.title.clone());
-    own.or_else(|| catalog.cause(id).map(|c| c.title.clone())).unwrap_or_else(|| id.to_owned())
+    let own = root
+        .and_then(|f| facts::signature_of(catalog, launches, f))
+        .and_then(|s| s.def.title.clone());
+    own.or_else(|| catalog.cause(id).map(|c| c.title.clone()))
+        .unwrap_or_else(|| id.to_owned())
 }
 
 fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Vec<Alternative> {
-    let root_line = verdict.root.and_then(|i| verdict.failures.get(i)).and_then(|f| launches.events.get(f.event));
+    let root_line = verdict
+        .root
+        .and_then(|i| verdict.failures.get(i))
+        .and_then(|f| launches.events.get(f.event));
     verdict
         .rivals
         .iter()
@@ -132,7 +153,11 @@ fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Ve
             let why_not = if failure.survived {
                 "the launch went on after it".to_owned()
             } else {
-                let reason = verdict.explained.iter().find(|(i, _)| i == index).map(|(_, r)| r.text());
+                let reason = verdict
+                    .explained
+                    .iter()
+                    .find(|(i, _)| i == index)
+                    .map(|(_, r)| r.text());
                 match (reason, root_line) {
                     (Some(reason), Some(root)) => format!("{reason} (root at line {})", root.event.place.line),
                     (_, Some(root)) => format!("line {} states a cause that says more", root.event.place.line),
@@ -152,17 +177,23 @@ fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Ve
 
 fn exception_report(launches: &Launches, verdict: &Verdict, exception: &crate::event::Exception) -> ExceptionReport {
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
-    let chain = root.and_then(|f| launches.events.get(f.event)).map(|p| match &p.event.fact {
-        crate::event::Fact::Traceback(t) => t.chain.iter().map(|e| e.kind.to_string()).collect(),
-        _ => Vec::new(),
-    });
+    let chain = root
+        .and_then(|f| launches.events.get(f.event))
+        .map(|p| match &p.event.fact {
+            crate::event::Fact::Traceback(t) => t.chain.iter().map(|e| e.kind.to_string()).collect(),
+            _ => Vec::new(),
+        });
     ExceptionReport {
         kind: exception.kind.to_string(),
         message: exception.message.to_string(),
         frames: exception
             .frames
             .iter()
-            .map(|f| FrameReport { file: f.file.to_string(), line: f.line, function: f.function.to_string() })
+            .map(|f| FrameReport {
+                file: f.file.to_string(),
+                line: f.line,
+                function: f.function.to_string(),
+            })
             .collect(),
         chain: chain.unwrap_or_default(),
         origin: root.and_then(|f| f.origin).map(|o| o.id().to_owned()),
@@ -170,24 +201,41 @@ fn exception_report(launches: &Launches, verdict: &Verdict, exception: &crate::e
 }
 
 fn overruled(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Vec<Overruled> {
-    let Some(cause) = verdict.cause.as_deref() else { return Vec::new() };
+    let Some(cause) = verdict.cause.as_deref() else {
+        return Vec::new();
+    };
     let family = format!("{}.*", cause.split('.').next().unwrap_or(""));
     let mut out: Vec<Overruled> = Vec::new();
     for index in launches.of_attempt(verdict.attempt) {
-        let Some(placed) = launches.events.get(index) else { continue };
-        let Some(signature) = placed.event.signature.and_then(|id| catalog.signature(id)) else { continue };
+        let Some(placed) = launches.events.get(index) else {
+            continue;
+        };
+        let Some(signature) = placed.event.signature.and_then(|id| catalog.signature(id)) else {
+            continue;
+        };
         let advice = &signature.def.wrong_advice;
-        let Some(why) = advice.get(cause).or_else(|| advice.get(&family)) else { continue };
+        let Some(why) = advice.get(cause).or_else(|| advice.get(&family)) else {
+            continue;
+        };
         if out.iter().all(|o| o.why != *why) && out.len() < 5 {
             let place = &placed.event.place;
-            out.push(Overruled { line: place.line, text: place.text.to_string(), why: why.clone() });
+            out.push(Overruled {
+                line: place.line,
+                text: place.text.to_string(),
+                why: why.clone(),
+            });
         }
     }
     out
 }
 
 fn attempt(launches: &Launches, verdict: &Verdict) -> Attempt {
-    let lines = || launches.of_attempt(verdict.attempt).filter_map(|i| launches.events.get(i)).map(|p| p.event.place.line);
+    let lines = || {
+        launches
+            .of_attempt(verdict.attempt)
+            .filter_map(|i| launches.events.get(i))
+            .map(|p| p.event.place.line)
+    };
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
     Attempt {
         n: verdict.attempt + 1,
@@ -203,9 +251,18 @@ fn attempt(launches: &Launches, verdict: &Verdict) -> Attempt {
     }
 }
 
-fn findings(catalog: &Catalog, launches: &Launches, verdict: &Verdict, all: &[Verdict], names: &Names<'_>) -> Vec<Finding> {
+fn findings(
+    catalog: &Catalog,
+    launches: &Launches,
+    verdict: &Verdict,
+    all: &[Verdict],
+    names: &Names<'_>,
+) -> Vec<Finding> {
     let mut out = Vec::new();
-    let earlier: Vec<&Verdict> = all.iter().filter(|v| v.attempt < verdict.attempt && v.outcome == Outcome::Failed).collect();
+    let earlier: Vec<&Verdict> = all
+        .iter()
+        .filter(|v| v.attempt < verdict.attempt && v.outcome == Outcome::Failed)
+        .collect();
     if let Some(last) = earlier.last() {
         let phases: std::collections::BTreeSet<&str> = earlier.iter().filter_map(|v| v.phase.as_deref()).collect();
         let place = phases.into_iter().collect::<Vec<_>>().join(", ");
@@ -216,29 +273,48 @@ fn findings(catalog: &Catalog, launches: &Launches, verdict: &Verdict, all: &[Ve
                 "{} earlier {} failed{}; the last of them with {cause}",
                 earlier.len(),
                 if earlier.len() == 1 { "attempt" } else { "attempts" },
-                if place.is_empty() { String::new() } else { format!(" in {place}") }
+                if place.is_empty() {
+                    String::new()
+                } else {
+                    format!(" in {place}")
+                }
             ),
             severity: "warning".to_owned(),
             evidence: Vec::new(),
         });
     }
-    if matches!(verdict.outcome, Outcome::Healthy | Outcome::Degraded | Outcome::Stopped | Outcome::Running) {
+    if matches!(
+        verdict.outcome,
+        Outcome::Healthy | Outcome::Degraded | Outcome::Stopped | Outcome::Running
+    ) {
         let looked_bad = verdict.failures.iter().filter(|f| f.cause.is_some()).take(3);
         for failure in looked_bad {
             let place = names.place(failure.event, failure.process);
             out.push(Finding {
                 id: "look-alike".to_owned(),
-                title: format!("line {} reads like a failure, and the launch went on: {}", place.line, cut(&place.text, 120)),
+                title: format!(
+                    "line {} reads like a failure, and the launch went on: {}",
+                    place.line,
+                    cut(&place.text, 120)
+                ),
                 severity: "info".to_owned(),
                 evidence: Vec::new(),
             });
         }
     }
     for index in launches.of_attempt(verdict.attempt) {
-        let Some(placed) = launches.events.get(index) else { continue };
-        let Some(signature) = placed.event.signature.and_then(|id| catalog.signature(id)) else { continue };
+        let Some(placed) = launches.events.get(index) else {
+            continue;
+        };
+        let Some(signature) = placed.event.signature.and_then(|id| catalog.signature(id)) else {
+            continue;
+        };
         if signature.def.role == crate::catalog::schema::Role::Degraded && out.len() < 12 {
-            let title = signature.def.title.clone().unwrap_or_else(|| placed.event.place.text.to_string());
+            let title = signature
+                .def
+                .title
+                .clone()
+                .unwrap_or_else(|| placed.event.place.text.to_string());
             if out.iter().all(|f: &Finding| f.id != signature.def.id) {
                 out.push(Finding {
                     id: signature.def.id.clone(),
@@ -254,7 +330,8 @@ fn findings(catalog: &Catalog, launches: &Launches, verdict: &Verdict, all: &[Ve
 
 fn log_state(catalog: &Catalog, launches: &Launches, verdict: &Verdict, mid_line: bool) -> LogState {
     let first = launches.of_attempt(verdict.attempt).take(40).any(|i| {
-        launches.events.get(i).and_then(|p| Launches::role(catalog, &p.event)) == Some(crate::catalog::schema::Role::Launch)
+        launches.events.get(i).and_then(|p| Launches::role(catalog, &p.event))
+            == Some(crate::catalog::schema::Role::Launch)
     });
     let ended = verdict.failures.iter().any(|f| f.fatal || f.exit.is_some()) || verdict.outcome == Outcome::Stopped;
     let tail = if mid_line {

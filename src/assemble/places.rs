@@ -25,12 +25,17 @@ pub struct Names<'a> {
 impl Names<'_> {
     /// The name of an input.
     pub fn input(&self, id: crate::event::InputId) -> String {
-        self.inputs.get(id.0 as usize).cloned().unwrap_or_else(|| "-".to_owned())
+        self.inputs
+            .get(id.0 as usize)
+            .cloned()
+            .unwrap_or_else(|| "-".to_owned())
     }
 
     /// The place of an event, told of `process`.
     pub fn place(&self, event: usize, process: ProcessId) -> PlaceReport {
-        let Some(placed) = self.launches.events.get(event) else { return PlaceReport::default() };
+        let Some(placed) = self.launches.events.get(event) else {
+            return PlaceReport::default();
+        };
         let place = &placed.event.place;
         let who = self.launches.processes.get(process);
         PlaceReport {
@@ -65,7 +70,11 @@ impl Names<'_> {
         let machines = self.launches.machines(verdict.attempt);
         let all = self.launches.processes.all().iter().enumerate().take(MAX_PROCESSES);
         all.map(|(i, p)| {
-            let told = verdict.failures.iter().filter(|f| f.process.0 == i).find_map(|f| f.exit);
+            let told = verdict
+                .failures
+                .iter()
+                .filter(|f| f.process.0 == i)
+                .find_map(|f| f.exit);
             Process {
                 id: p.id.clone(),
                 role: p.role.id().to_owned(),
@@ -83,7 +92,12 @@ impl Names<'_> {
     /// The path through the phases: the root's process and, where it has none, those of the others.
     pub fn timeline(&self, verdict: &Verdict) -> Vec<TimelineEntry> {
         let mut entries: Vec<(usize, &Proc, &str)> = Vec::new();
-        for (machine, process) in self.launches.machines(verdict.attempt).iter().zip(self.launches.processes.all()) {
+        for (machine, process) in self
+            .launches
+            .machines(verdict.attempt)
+            .iter()
+            .zip(self.launches.processes.all())
+        {
             entries.extend(machine.entries().iter().map(|e| (e.event, process, e.phase.as_str())));
         }
         entries.sort_by_key(|(event, _, _)| *event);
@@ -102,7 +116,11 @@ impl Names<'_> {
                     phase: phase.to_owned(),
                     line: place.line,
                     time: place.time.as_ref().and_then(Stamp::rfc3339),
-                    seconds: place.time.as_ref().zip(start.as_ref()).and_then(|(t, s)| t.seconds_since(s)),
+                    seconds: place
+                        .time
+                        .as_ref()
+                        .zip(start.as_ref())
+                        .and_then(|(t, s)| t.seconds_since(s)),
                 })
             })
             .collect()
@@ -111,7 +129,13 @@ impl Names<'_> {
 
 /// Coordinates for the report.
 pub fn coords(coords: &Coords) -> CoordsReport {
-    CoordsReport { dp: coords.dp, pp: coords.pp, tp: coords.tp, ep: coords.ep, local: coords.local }
+    CoordsReport {
+        dp: coords.dp,
+        pp: coords.pp,
+        tp: coords.tp,
+        ep: coords.ep,
+        local: coords.local,
+    }
 }
 
 /// An exit status in words.

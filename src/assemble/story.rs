@@ -60,13 +60,19 @@ pub fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &F
 }
 
 fn plain(headline: String, text: String) -> Story {
-    Story { headline: cut(&headline, HEADLINE), text }
+    Story {
+        headline: cut(&headline, HEADLINE),
+        text,
+    }
 }
 
 fn failed(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Facts, cause: &Cause) -> Story {
     let def = catalog.cause(&cause.id);
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
-    let who = root.map_or_else(|| "The launch".to_owned(), |f| who(launches.processes.get(f.process), launches));
+    let who = root.map_or_else(
+        || "The launch".to_owned(),
+        |f| who(launches.processes.get(f.process), launches),
+    );
     let what = def.map_or_else(|| format!("failed: {}", cause.title), |d| d.headline.clone());
     let mut headline = format!("{who} {what}");
     if cause.id.starts_with("unknown.")
@@ -77,21 +83,29 @@ fn failed(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Fac
         headline = format!("{who} died of {last}: {first}");
     }
     let mut sentences = Vec::new();
-    let place = verdict.phase.as_deref().map_or_else(String::new, |p| format!(" in phase {p}"));
+    let place = verdict
+        .phase
+        .as_deref()
+        .map_or_else(String::new, |p| format!(" in phase {p}"));
     sentences.push(format!("{} died{place}.", program(launches, facts)));
     if let Some(def) = def {
         sentences.push(first_sentences(&def.meaning, 2));
     }
     let carriers = verdict.explained.iter().filter(|(_, r)| *r != Reason::Copy).count();
     if carriers > 0 {
-        let line = root.and_then(|f| launches.events.get(f.event)).map_or(0, |p| p.event.place.line);
+        let line = root
+            .and_then(|f| launches.events.get(f.event))
+            .map_or(0, |p| p.event.place.line);
         sentences.push(format!(
             "Line {line} states it; {carriers} other {} of failure in the log {} from it.",
             if carriers == 1 { "report" } else { "reports" },
             if carriers == 1 { "follows" } else { "follow" }
         ));
     }
-    Story { headline: cut(&headline, HEADLINE), text: sentences.join(" ") }
+    Story {
+        headline: cut(&headline, HEADLINE),
+        text: sentences.join(" "),
+    }
 }
 
 /// The process as a subject: `Rank 1 (node-b)`, `Worker_TP1`, `The launch`.
@@ -122,7 +136,10 @@ fn program(launches: &Launches, facts: &Facts) -> String {
         Some("nccl") => "The NCCL job",
         _ => "The launch",
     };
-    facts.version.as_ref().map_or_else(|| name.to_owned(), |v| format!("{name} {v}"))
+    facts
+        .version
+        .as_ref()
+        .map_or_else(|| name.to_owned(), |v| format!("{name} {v}"))
 }
 
 fn first_sentences(text: &str, count: usize) -> String {

@@ -105,7 +105,12 @@ impl Structure {
         if !method.contains('_') || method.starts_with("__") {
             return None;
         }
-        let rows = self.by_function.get(method)?.iter().filter_map(|&i| self.frames.get(i)).filter(|r| !r.defer);
+        let rows = self
+            .by_function
+            .get(method)?
+            .iter()
+            .filter_map(|&i| self.frames.get(i))
+            .filter(|r| !r.defer);
         let mut phases = rows.map(|r| r.phase.as_str());
         let first = phases.next()?;
         phases.all(|p| p == first).then_some(first)
@@ -133,7 +138,13 @@ impl Structure {
         }
         site.deferred = deferred;
         // No row knows the module: a script of the user's may still name its functions as the engine does.
-        let by_name = || frames.iter().rev().find_map(|f| self.phase_of_method(&f.function)).map(ToOwned::to_owned);
+        let by_name = || {
+            frames
+                .iter()
+                .rev()
+                .find_map(|f| self.phase_of_method(&f.function))
+                .map(ToOwned::to_owned)
+        };
         site.phase = by_name().or(fallback);
         site
     }

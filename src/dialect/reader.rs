@@ -270,8 +270,13 @@ impl<'c> Reader<'c> {
         event.signature = Some(hit.id);
         event.settings = captured.settings;
         event.settings.extend(settings::parse(message));
-        let said = [("engine_version", &captured.identity.version), ("model", &captured.identity.model)];
-        event.settings.extend(said.into_iter().filter_map(|(n, v)| Some((n.into(), v.clone()?))));
+        let said = [
+            ("engine_version", &captured.identity.version),
+            ("model", &captured.identity.model),
+        ];
+        event
+            .settings
+            .extend(said.into_iter().filter_map(|(n, v)| Some((n.into(), v.clone()?))));
         event.figures = captured.figures;
         event.method = captured.method;
         event.victim = captured.victim;
@@ -501,7 +506,10 @@ impl<'c> Reader<'c> {
             self.dropped += 1;
             return;
         }
-        let role = event.signature.and_then(|id| self.catalog.signature(id)).map(|s| s.def.role);
+        let role = event
+            .signature
+            .and_then(|id| self.catalog.signature(id))
+            .map(|s| s.def.role);
         match (role, &event.fact) {
             (Some(Role::Wrapper | Role::Exit), _) => self.end_seen |= self.root_seen,
             (Some(Role::Root), _) => self.root_seen = true,

@@ -16,7 +16,7 @@ const LONGEST: usize = 1 << 20;
 const MOST: usize = 64;
 
 /// The beginning of a line.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Part {
     pub place: Place,
     pub text: String,
@@ -25,7 +25,7 @@ pub(super) struct Part {
 }
 
 /// The beginnings that wait.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Joins {
     parts: VecDeque<Part>,
 }

@@ -90,7 +90,7 @@ pub(super) struct Shape {
 }
 
 /// One object read as an envelope.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub shape: Shape,
     /// The program's text, possibly of several lines.

@@ -54,7 +54,7 @@ struct Place {
 }
 
 /// Peels the lines of one source, in the order in which they were written.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Peeler {
     profile: Profile,
     tags: Tags,

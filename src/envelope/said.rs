@@ -99,7 +99,7 @@ impl Said<'_> {
 }
 
 /// The tags last used, most recent first.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Tags {
     recent: Vec<Arc<Tag>>,
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::record::Stream;
 
 /// An owned record, for comparison.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Got {
     line: u64,
     text: String,

@@ -22,8 +22,10 @@ pub fn split(catalog: &Catalog, processes: &Processes, events: &mut [Placed]) ->
     }
     let mut inputs: Vec<_> = per_input.into_iter().collect();
     inputs.sort_by_key(|(input, _)| *input);
-    let boundaries: Vec<Vec<usize>> =
-        inputs.iter().map(|(_, own)| boundaries(catalog, processes, events, own)).collect();
+    let boundaries: Vec<Vec<usize>> = inputs
+        .iter()
+        .map(|(_, own)| boundaries(catalog, processes, events, own))
+        .collect();
     let attempts = boundaries.iter().map(Vec::len).max().unwrap_or(0) + 1;
     for ((_, own), starts) in inputs.iter().zip(&boundaries) {
         // A source with fewer launches than another joined late: its last launch is the last attempt.
@@ -45,7 +47,11 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
     let mut current: Option<Started> = None;
     for (position, &index) in own.iter().enumerate() {
         let Some(placed) = events.get(index) else { continue };
-        let role = placed.event.signature.and_then(|id| catalog.signature(id)).map(|s| (s.def.role, s.def.program.as_str()));
+        let role = placed
+            .event
+            .signature
+            .and_then(|id| catalog.signature(id))
+            .map(|s| (s.def.role, s.def.program.as_str()));
         if let Some((Role::Launch, program)) = role {
             if program == "nccl" || program == "torch" {
                 current.get_or_insert_with(|| Started::new(placed.process, program));
@@ -57,7 +63,10 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
                     let old = started.process;
                     let later = own.get(position + 1..).unwrap_or(&[]);
                     let other = old != placed.process && processes.get(old).explicit;
-                    let heard = later.iter().filter(|&&i| events.get(i).is_some_and(|e| e.process == old)).count();
+                    let heard = later
+                        .iter()
+                        .filter(|&&i| events.get(i).is_some_and(|e| e.process == old))
+                        .count();
                     if !other || heard <= TRAILING {
                         starts.push(index);
                         current = Some(Started::new(placed.process, program));
@@ -85,13 +94,21 @@ struct Started {
 
 impl Started {
     fn new(process: ProcessId, program: &str) -> Self {
-        Self { process, engine: !matches!(program, "nccl" | "torch"), progressed: false }
+        Self {
+            process,
+            engine: !matches!(program, "nccl" | "torch"),
+            progressed: false,
+        }
     }
 }
 
 /// Phases beyond reading the configuration show that the launch was under way.
 fn far(catalog: &Catalog, placed: &Placed) -> bool {
-    let phase = placed.event.signature.and_then(|id| catalog.signature(id)).and_then(|s| s.def.phase.as_deref());
+    let phase = placed
+        .event
+        .signature
+        .and_then(|id| catalog.signature(id))
+        .and_then(|s| s.def.phase.as_deref());
     !matches!(phase, None | Some("process-start" | "config"))
 }
 

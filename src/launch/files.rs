@@ -31,7 +31,11 @@ pub fn hint(name: &str, alone: bool) -> FileHint {
             hint.ray_session = matches!(ending.split('.').next(), Some("out" | "err" | "log"));
         }
         _ if stem.starts_with("python-core-") => {
-            let kind = if stem.starts_with("python-core-driver-") { "driver" } else { "worker" };
+            let kind = if stem.starts_with("python-core-driver-") {
+                "driver"
+            } else {
+                "worker"
+            };
             hint.pid = stem.rsplit('_').next().and_then(|p| p.parse().ok());
             hint.label = Some(kind.into());
             hint.ray_session = true;
@@ -55,7 +59,9 @@ pub fn hint(name: &str, alone: bool) -> FileHint {
     }
     if hint.node.is_none() && !alone {
         // A Ray session of several nodes has a folder per node above its files.
-        let parent = folder.rsplit('/').find(|p| p.starts_with("node") || p.starts_with("host") || *p == "head");
+        let parent = folder
+            .rsplit('/')
+            .find(|p| p.starts_with("node") || p.starts_with("host") || *p == "head");
         hint.node = parent.map(Into::into);
     }
     hint

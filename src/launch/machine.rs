@@ -131,14 +131,28 @@ impl Engine {
 
     /// The place of a phase in this engine's order; unknown phases come first.
     pub fn tier(self, phase: &str) -> usize {
-        self.table().iter().position(|tier| tier.contains(&phase)).map_or(0, |i| i + 1)
+        self.table()
+            .iter()
+            .position(|tier| tier.contains(&phase))
+            .map_or(0, |i| i + 1)
     }
 }
 
 fn engine_of_frames(fact: &Fact) -> Option<usize> {
     let Fact::Traceback(traceback) = fact else { return None };
-    let has = |part: &str| traceback.chain.iter().flat_map(|e| &e.frames).any(|f| f.file.contains(part));
-    if has("/vllm/v1/") || has("/vllm/engine/") || has("/vllm/worker/") || has("/vllm/entrypoints/") || has("-packages/vllm/") {
+    let has = |part: &str| {
+        traceback
+            .chain
+            .iter()
+            .flat_map(|e| &e.frames)
+            .any(|f| f.file.contains(part))
+    };
+    if has("/vllm/v1/")
+        || has("/vllm/engine/")
+        || has("/vllm/worker/")
+        || has("/vllm/entrypoints/")
+        || has("-packages/vllm/")
+    {
         Some(0)
     } else if has("sglang/srt/") || has("-packages/sglang/") {
         Some(1)
@@ -172,12 +186,20 @@ impl Machine {
 
     /// The phase just before the event at `index`.
     pub fn at(&self, index: usize) -> Option<&str> {
-        self.entries.iter().rev().find(|e| e.event < index).map(|e| e.phase.as_str())
+        self.entries
+            .iter()
+            .rev()
+            .find(|e| e.event < index)
+            .map(|e| e.phase.as_str())
     }
 
     /// The last phase entered before `index` by a marker that counts for the whole group.
     pub fn shared_at(&self, index: usize) -> Option<&str> {
-        self.entries.iter().rev().find(|e| e.event < index && e.shared).map(|e| e.phase.as_str())
+        self.entries
+            .iter()
+            .rev()
+            .find(|e| e.event < index && e.shared)
+            .map(|e| e.phase.as_str())
     }
 
     /// The last phase.
@@ -197,7 +219,11 @@ impl Machine {
         if self.last() == Some(phase) || next < now && !back && !recompile {
             return;
         }
-        self.entries.push(Entry { event, phase: phase.to_owned(), shared });
+        self.entries.push(Entry {
+            event,
+            phase: phase.to_owned(),
+            shared,
+        });
     }
 }
 
@@ -212,16 +238,30 @@ pub fn run(
     let count = processes.all().len();
     let mut machines = vec![vec![Machine::default(); count]; attempts.max(1)];
     for (index, placed) in events.iter().enumerate() {
-        let Some(signature) = placed.event.signature.and_then(|id| catalog.signature(id)) else { continue };
-        let Some(machine) = machines.get_mut(placed.attempt).and_then(|m| m.get_mut(placed.process.0)) else { continue };
+        let Some(signature) = placed.event.signature.and_then(|id| catalog.signature(id)) else {
+            continue;
+        };
+        let Some(machine) = machines
+            .get_mut(placed.attempt)
+            .and_then(|m| m.get_mut(placed.process.0))
+        else {
+            continue;
+        };
         // "… while processing method load_model" is printed by the process that runs it.
-        let method = placed.event.method.as_deref().and_then(|m| catalog.structure().phase_of_method(m));
+        let method = placed
+            .event
+            .method
+            .as_deref()
+            .and_then(|m| catalog.structure().phase_of_method(m));
         if let Some(phase) = method.filter(|_| placed.event.victim.is_empty()) {
             machine.enter(engine, index, phase, false, true);
         }
         let def = &signature.def;
         let phase = match def.role {
-            Role::Phase | Role::Launch => def.phase.as_deref().or((def.role == Role::Launch).then_some("process-start")),
+            Role::Phase | Role::Launch => def
+                .phase
+                .as_deref()
+                .or((def.role == Role::Launch).then_some("process-start")),
             Role::Ready if is_ready(engine, &def.program) => Some("serving"),
             Role::Ready => Some("serve-start"),
             Role::Stop => def.phase.as_deref().or(Some("shutdown")),
@@ -239,4 +279,3 @@ pub fn run(
 pub fn is_ready(engine: Engine, program: &str) -> bool {
     !(engine == Engine::Sglang && matches!(program, "uvicorn" | "vllm"))
 }
-

@@ -60,12 +60,22 @@ impl Launches {
         let ordered = order::merge(sources);
         let mut events: Vec<Placed> = ordered
             .into_iter()
-            .map(|event| Placed { process: processes.of(&event), event, attempt: 0 })
+            .map(|event| Placed {
+                process: processes.of(&event),
+                event,
+                attempt: 0,
+            })
             .collect();
         let attempts = attempts::split(catalog, &processes, &mut events);
         let engine = Engine::detect(catalog, &events);
         let machines = machine::run(catalog, engine, &mut processes, &events, attempts);
-        Self { processes, events, attempts, engine, machines }
+        Self {
+            processes,
+            events,
+            attempts,
+            engine,
+            machines,
+        }
     }
 
     /// The machine of a process in an attempt.
@@ -80,7 +90,11 @@ impl Launches {
 
     /// Indices of the events of an attempt.
     pub fn of_attempt(&self, attempt: usize) -> impl Iterator<Item = usize> + '_ {
-        self.events.iter().enumerate().filter(move |(_, e)| e.attempt == attempt).map(|(i, _)| i)
+        self.events
+            .iter()
+            .enumerate()
+            .filter(move |(_, e)| e.attempt == attempt)
+            .map(|(i, _)| i)
     }
 
     /// The phase of a process just before the event at `index`: its own last marker, or one that its group shares.
@@ -92,17 +106,26 @@ impl Launches {
             let group = machines.iter().filter_map(|m| m.shared_at(index));
             group.max_by_key(|p| self.engine.tier(p))
         });
-        [own, shared.flatten()].into_iter().flatten().max_by_key(|p| self.engine.tier(p))
+        [own, shared.flatten()]
+            .into_iter()
+            .flatten()
+            .max_by_key(|p| self.engine.tier(p))
     }
 
     /// The furthest phase that any process had entered before the event at `index`.
     pub fn furthest_before(&self, attempt: usize, index: usize) -> Option<&str> {
-        self.machines(attempt).iter().filter_map(|m| m.at(index)).max_by_key(|p| self.engine.tier(p))
+        self.machines(attempt)
+            .iter()
+            .filter_map(|m| m.at(index))
+            .max_by_key(|p| self.engine.tier(p))
     }
 
     /// Whether the program that prints `event` is an engine or its runtime rather than a stranger.
     pub fn speaks_for_launch(event: &Event) -> bool {
-        !matches!(event.speaker.program, Program::Unknown | Program::Supervisor | Program::Kernel)
+        !matches!(
+            event.speaker.program,
+            Program::Unknown | Program::Supervisor | Program::Kernel
+        )
     }
 
     /// The role of an event's signature.

@@ -9,11 +9,18 @@ use crate::time::Stamp;
 
 /// Merges the events of all sources.
 pub fn merge(sources: &[Source]) -> Vec<Event> {
-    let base: Option<Stamp> = sources.iter().flat_map(|s| &s.harvest.events).find_map(|e| e.place.time.clone());
+    let base: Option<Stamp> = sources
+        .iter()
+        .flat_map(|s| &s.harvest.events)
+        .find_map(|e| e.place.time.clone());
     let mut keyed: Vec<(f64, u32, u64, &Event)> = Vec::new();
     for source in sources {
         // A source without stamps says nothing of when: it stands behind those that do.
-        let mut key = if sources.len() > 1 { first_key(source, base.as_ref()) } else { 0.0 };
+        let mut key = if sources.len() > 1 {
+            first_key(source, base.as_ref())
+        } else {
+            0.0
+        };
         for event in &source.harvest.events {
             if sources.len() > 1
                 && let Some(seconds) = seconds(event, base.as_ref())
@@ -29,7 +36,12 @@ pub fn merge(sources: &[Source]) -> Vec<Event> {
 }
 
 fn first_key(source: &Source, base: Option<&Stamp>) -> f64 {
-    source.harvest.events.iter().find_map(|e| seconds(e, base)).unwrap_or(f64::MAX)
+    source
+        .harvest
+        .events
+        .iter()
+        .find_map(|e| seconds(e, base))
+        .unwrap_or(f64::MAX)
 }
 
 fn seconds(event: &Event, base: Option<&Stamp>) -> Option<f64> {

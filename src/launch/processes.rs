@@ -117,7 +117,11 @@ impl Processes {
     /// Joins the speakers of all sources.
     pub fn build(sources: &[Source]) -> Self {
         let alone = sources.len() <= 1;
-        let mut table = Self { list: Vec::new(), by_speaker: HashMap::new(), fallback: ProcessId(0) };
+        let mut table = Self {
+            list: Vec::new(),
+            by_speaker: HashMap::new(),
+            fallback: ProcessId(0),
+        };
         let mut by_key: HashMap<Key, ProcessId> = HashMap::new();
         // A pid that only one node has is that process, also where a line names no node.
         let mut nodes_of_pid: HashMap<i64, Vec<Arc<str>>> = HashMap::new();
@@ -137,7 +141,9 @@ impl Processes {
             let file = hint(&source.name, alone);
             for heard in &source.harvest.heard {
                 let key = key(&heard.speaker, &file, source.input, &nodes_of_pid);
-                let id = *by_key.entry(key).or_insert_with(|| table.add(&heard.speaker, &file, source.input));
+                let id = *by_key
+                    .entry(key)
+                    .or_insert_with(|| table.add(&heard.speaker, &file, source.input));
                 table.update(id, &heard.speaker, &file, &heard.identity);
                 if let Some(process) = table.list.get_mut(id.0) {
                     process.first = process.first.take().or_else(|| heard.first.clone());
@@ -173,7 +179,10 @@ impl Processes {
 
     /// The process that printed an event.
     pub fn of(&self, event: &Event) -> ProcessId {
-        self.by_speaker.get(&(event.place.input, event.speaker.clone())).copied().unwrap_or(self.fallback)
+        self.by_speaker
+            .get(&(event.place.input, event.speaker.clone()))
+            .copied()
+            .unwrap_or(self.fallback)
     }
 
     /// The process that a line tells of, if exactly one fits what it names.
@@ -187,12 +196,20 @@ impl Processes {
                 return node && p.pid == Some(pid);
             }
             let rank = victim.rank.is_some() && p.rank == victim.rank;
-            let label = victim.label.as_deref().is_some_and(|l| p.label.as_deref().is_some_and(|own| same_label(own, l)));
+            let label = victim
+                .label
+                .as_deref()
+                .is_some_and(|l| p.label.as_deref().is_some_and(|own| same_label(own, l)));
             let local = victim.coords.local.is_some() && p.coords.local == victim.coords.local;
             let tp = victim.coords.tp.is_some() && p.coords.tp == victim.coords.tp;
             node && (rank || label || victim.rank.is_none() && victim.label.is_none() && (local || tp))
         };
-        let mut found = self.list.iter().enumerate().filter(|(_, p)| fits(p)).map(|(i, _)| ProcessId(i));
+        let mut found = self
+            .list
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| fits(p))
+            .map(|(i, _)| ProcessId(i));
         let first = found.next()?;
         found.next().is_none().then_some(first)
     }
@@ -257,12 +274,19 @@ impl Processes {
         process.explicit |= speaker.explicit;
         // A refined label (`Worker` → `Worker_TP1`) replaces the plain one.
         if let Some(label) = speaker.label.as_ref().or(file.label.as_ref()) {
-            let better = process.label.as_ref().is_none_or(|old| label.len() >= old.len() || &**old == "ray-worker");
+            let better = process
+                .label
+                .as_ref()
+                .is_none_or(|old| label.len() >= old.len() || &**old == "ray-worker");
             if better {
                 process.label = Some(label.clone());
             }
         }
-        process.node = process.node.take().or_else(|| speaker.node.clone()).or_else(|| file.node.clone());
+        process.node = process
+            .node
+            .take()
+            .or_else(|| speaker.node.clone())
+            .or_else(|| file.node.clone());
         process.pid = process.pid.or(speaker.pid).or(file.pid).or(identity.pid);
         process.rank = process.rank.or(speaker.rank).or(file.rank).or(identity.rank);
         process.coords.fill_from(&speaker.coords);
@@ -276,7 +300,10 @@ impl Processes {
 
     /// With tensor parallelism alone (no PP or DP in sight, one world), the TP rank is the global rank.
     fn link_ranks(&mut self) {
-        let only_tp = self.list.iter().all(|p| p.coords.pp.unwrap_or(0) == 0 && p.coords.dp.unwrap_or(0) == 0);
+        let only_tp = self
+            .list
+            .iter()
+            .all(|p| p.coords.pp.unwrap_or(0) == 0 && p.coords.dp.unwrap_or(0) == 0);
         if !only_tp {
             return;
         }
@@ -290,7 +317,13 @@ impl Processes {
     /// Gives each process an id that says who it is, unique within the report.
     fn name(&mut self) {
         let mut used: HashMap<String, usize> = HashMap::new();
-        let several = self.list.iter().filter_map(|p| p.node.as_ref()).collect::<std::collections::HashSet<_>>().len() > 1;
+        let several = self
+            .list
+            .iter()
+            .filter_map(|p| p.node.as_ref())
+            .collect::<std::collections::HashSet<_>>()
+            .len()
+            > 1;
         for process in &mut self.list {
             let mut name = match (&process.label, process.rank) {
                 (Some(label), _) => label.to_string(),
@@ -350,16 +383,24 @@ fn role_of(speaker: &Speaker, file: &FileHint) -> ProcessRole {
         ProcessRole::EngineCore
     } else if is("APIServer") || is("ApiServer") {
         ProcessRole::ApiServer
-    } else if matches!(label, "raylet" | "gcs_server" | "autoscaler" | "monitor" | "log_monitor" | "runtime_env")
-        || is("dashboard")
+    } else if matches!(
+        label,
+        "raylet" | "gcs_server" | "autoscaler" | "monitor" | "log_monitor" | "runtime_env"
+    ) || is("dashboard")
         || is("runtime_env")
     {
         ProcessRole::RayDaemon
     } else if label == "driver" {
         ProcessRole::Driver
-    } else if speaker.rank.is_some() || file.rank.is_some() || speaker.coords.tp.is_some() || speaker.coords.pp.is_some() {
+    } else if speaker.rank.is_some()
+        || file.rank.is_some()
+        || speaker.coords.tp.is_some()
+        || speaker.coords.pp.is_some()
+    {
         ProcessRole::Worker
-    } else if speaker.program == Program::Nccl || speaker.explicit && speaker.pid.is_some() && !label.is_empty() && label != "MainProcess" {
+    } else if speaker.program == Program::Nccl
+        || speaker.explicit && speaker.pid.is_some() && !label.is_empty() && label != "MainProcess"
+    {
         ProcessRole::Worker
     } else if is("DP") && speaker.program == Program::Sglang {
         ProcessRole::Worker

@@ -39,9 +39,13 @@ impl Reason {
 
 /// The root among the candidates, by index into `failures`.
 pub fn root(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> Option<usize> {
-    let open: Vec<usize> = (0..failures.len()).filter(|&i| failures.get(i).is_some_and(|f| !f.survived)).collect();
+    let open: Vec<usize> = (0..failures.len())
+        .filter(|&i| failures.get(i).is_some_and(|f| !f.survived))
+        .collect();
     let best = open.iter().copied().min_by(|&a, &b| {
-        let (Some(fa), Some(fb)) = (failures.get(a), failures.get(b)) else { return std::cmp::Ordering::Equal };
+        let (Some(fa), Some(fb)) = (failures.get(a), failures.get(b)) else {
+            return std::cmp::Ordering::Equal;
+        };
         let declared = |x: &Failure, y: &Failure| declares(catalog, launches, x, y);
         declared(fb, fa)
             .cmp(&declared(fa, fb))
@@ -61,7 +65,10 @@ fn first_printing(launches: &Launches, failures: &[Failure], best: usize) -> usi
         let quoted = f.traceback == Some(TracebackKind::Quoted);
         (quoted, std::cmp::Reverse(depth(launches, f)).0 as usize, i)
     };
-    (0..failures.len()).filter(|&i| failures.get(i).is_some_and(same)).min_by_key(order).unwrap_or(best)
+    (0..failures.len())
+        .filter(|&i| failures.get(i).is_some_and(same))
+        .min_by_key(order)
+        .unwrap_or(best)
 }
 
 /// 0 for the processes that hold a device, more for those that only hear of it.
@@ -79,7 +86,10 @@ fn rank(failures: &[Failure], index: usize) -> u8 {
     let Some(failure) = failures.get(index) else { return 0 };
     if is_request_to_end(failure) {
         // Somebody asked the launch to end. That is the cause only where nothing had failed before.
-        let before = failures.iter().take(index).any(|f| !f.survived && f.worth >= Worth::Weak && !is_request_to_end(f));
+        let before = failures
+            .iter()
+            .take(index)
+            .any(|f| !f.survived && f.worth >= Worth::Weak && !is_request_to_end(f));
         return if before { 1 } else { 6 };
     }
     match failure.worth {
@@ -94,7 +104,10 @@ fn rank(failures: &[Failure], index: usize) -> u8 {
 
 /// SIGTERM and Ctrl-C: an end asked for.
 pub fn is_request_to_end(failure: &Failure) -> bool {
-    matches!(failure.cause.as_deref(), Some("process.sigterm" | "process.interrupted"))
+    matches!(
+        failure.cause.as_deref(),
+        Some("process.sigterm" | "process.interrupted")
+    )
 }
 
 /// Among weak ids, who names the dead goes before who lost a peer.
@@ -111,15 +124,28 @@ fn weak_rank(failure: &Failure) -> u8 {
 
 /// Whether the signature of `a` declares that it explains `b`.
 fn declares(catalog: &Catalog, launches: &Launches, a: &Failure, b: &Failure) -> bool {
-    let signature = launches.events.get(a.event).and_then(|p| p.event.signature).and_then(|id| catalog.signature(id));
+    let signature = launches
+        .events
+        .get(a.event)
+        .and_then(|p| p.event.signature)
+        .and_then(|id| catalog.signature(id));
     let Some(signature) = signature else { return false };
-    let other = launches.events.get(b.event).and_then(|p| p.event.signature).and_then(|id| catalog.signature(id));
+    let other = launches
+        .events
+        .get(b.event)
+        .and_then(|p| p.event.signature)
+        .and_then(|id| catalog.signature(id));
     let other_id = other.map_or("", |s| s.def.id.as_str());
     let cause = b.cause.as_deref().unwrap_or("");
-    signature.def.explains.iter().any(|pattern| match pattern.strip_suffix(".*") {
-        Some(family) => cause.split('.').next() == Some(family),
-        None => pattern == cause || pattern == other_id,
-    }) && a.cause != b.cause
+    signature
+        .def
+        .explains
+        .iter()
+        .any(|pattern| match pattern.strip_suffix(".*") {
+            Some(family) => cause.split('.').next() == Some(family),
+            None => pattern == cause || pattern == other_id,
+        })
+        && a.cause != b.cause
 }
 
 /// Why `failure` is under `root`, if it is.

@@ -91,8 +91,12 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
     let indices: Vec<usize> = launches.of_attempt(attempt).collect();
     let mut failures = Vec::new();
     for index in indices {
-        let Some(placed) = launches.events.get(index).cloned() else { continue };
-        let Some(mut failure) = candidate(catalog, launches, index, &placed) else { continue };
+        let Some(placed) = launches.events.get(index).cloned() else {
+            continue;
+        };
+        let Some(mut failure) = candidate(catalog, launches, index, &placed) else {
+            continue;
+        };
         failure.after_ready = ready.first().is_some_and(|&r| r < index);
         failure.survived = last_ready.is_some_and(|r| r > index)
             || failure.worth < Worth::Carrier
@@ -135,7 +139,9 @@ pub fn ready_at(catalog: &Catalog, launches: &Launches, attempt: usize) -> Vec<u
 }
 
 fn moved_on(launches: &Launches, attempt: usize, failure: &Failure, index: usize) -> bool {
-    launches.machine(attempt, failure.process).is_some_and(|m| m.advanced_after(index))
+    launches
+        .machine(attempt, failure.process)
+        .is_some_and(|m| m.advanced_after(index))
 }
 
 fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &Placed) -> Option<Failure> {
@@ -159,7 +165,10 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         exit: event.exit,
         key: String::new(),
     };
-    let method = event.method.as_deref().and_then(|m| catalog.structure().phase_of_method(m));
+    let method = event
+        .method
+        .as_deref()
+        .and_then(|m| catalog.structure().phase_of_method(m));
     if let Some(victim) = launches.processes.find_or_add(&event.victim) {
         failure.process = victim;
     }
@@ -174,16 +183,31 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
             failure.fatal &= !failure.unproven;
             failure.key = key(&exception.kind, &exception.message);
             // The frames of the carrier tell the phase where the original has none of its own.
-            let frames = traceback.chain.iter().find(|e| !e.frames.is_empty()).map_or(&[][..], |e| &e.frames);
-            let own = if exception.frames.is_empty() { frames } else { &exception.frames };
+            let frames = traceback
+                .chain
+                .iter()
+                .find(|e| !e.frames.is_empty())
+                .map_or(&[][..], |e| &e.frames);
+            let own = if exception.frames.is_empty() {
+                frames
+            } else {
+                &exception.frames
+            };
             failure.site = catalog.structure().site(own);
             if failure.site.phase.is_none() {
-                let outer = traceback.chain.iter().skip(traceback.chosen + 1).map(|e| catalog.structure().site(&e.frames));
+                let outer = traceback
+                    .chain
+                    .iter()
+                    .skip(traceback.chosen + 1)
+                    .map(|e| catalog.structure().site(&e.frames));
                 failure.site.phase = outer.into_iter().find_map(|s| s.phase);
             }
             failure.site.phase = failure.site.phase.take().or_else(|| method.map(ToOwned::to_owned));
             failure.origin = Structure::deciding_origin(own);
-            let role = exception.signature.and_then(|id| catalog.signature(id)).map(|s| s.def.role);
+            let role = exception
+                .signature
+                .and_then(|id| catalog.signature(id))
+                .map(|s| s.def.role);
             if role == Some(Role::Benign) {
                 return None;
             }
@@ -265,7 +289,11 @@ fn rate_exception(catalog: &Catalog, exception: &Exception, failure: &mut Failur
         failure.cause = None;
     } else if let Some(cause) = &row.cause {
         let family = cause.split('.').next().unwrap_or("");
-        let agrees = failure.site.family.as_deref().is_some_and(|f| f == family || f == cause);
+        let agrees = failure
+            .site
+            .family
+            .as_deref()
+            .is_some_and(|f| f == family || f == cause);
         if !row.ambiguous || agrees {
             rate(catalog.strength(cause), Some(cause), failure);
         }
@@ -283,8 +311,12 @@ fn place_in_phase(
 ) {
     let event = &placed.event;
     let signature = event.signature.and_then(|id| catalog.signature(id));
-    let text = signature.filter(|s| s.def.role != Role::Phase).and_then(|s| s.def.phase.clone());
-    let marker = launches.phase_before(attempt, failure.process, index).map(ToOwned::to_owned);
+    let text = signature
+        .filter(|s| s.def.role != Role::Phase)
+        .and_then(|s| s.def.phase.clone());
+    let marker = launches
+        .phase_before(attempt, failure.process, index)
+        .map(ToOwned::to_owned);
     let teller_is_observer = matches!(
         launches.processes.get(failure.process).role,
         ProcessRole::Observer | ProcessRole::RayDaemon | ProcessRole::Main | ProcessRole::Driver
@@ -308,7 +340,10 @@ fn place_in_phase(
     };
     failure.phase = phase;
     failure.phase_basis = basis;
-    resolve_by_phase(failure, event.figures.iter().any(|f| &*f.name == "tried_to_allocate_gib"));
+    resolve_by_phase(
+        failure,
+        event.figures.iter().any(|f| &*f.name == "tried_to_allocate_gib"),
+    );
 }
 
 /// `gpu-oom.*`: the allocation is named after the phase it failed in.

@@ -68,7 +68,10 @@ mod tests {
 
     #[test]
     fn what_varies_is_masked() {
-        assert_eq!(mask("GPU 1 has 79.19 GiB, pid 4242"), mask("GPU 7 has 139.80 GiB, pid 17"));
+        assert_eq!(
+            mask("GPU 1 has 79.19 GiB, pid 4242"),
+            mask("GPU 7 has 139.80 GiB, pid 17")
+        );
         assert_eq!(mask("open /a/b: no"), mask("open /c: no"));
         assert_ne!(mask("out of memory"), mask("invalid device"));
     }

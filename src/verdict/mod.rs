@@ -70,10 +70,16 @@ pub fn judge(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Verd
 
 fn convict(catalog: &Catalog, launches: &Launches, verdict: &mut Verdict) {
     let failures = &verdict.failures;
-    let Some(root_index) = causality::root(catalog, launches, failures) else { return };
+    let Some(root_index) = causality::root(catalog, launches, failures) else {
+        return;
+    };
     let Some(root) = failures.get(root_index) else { return };
     verdict.root = Some(root_index);
-    let unnamed = if root.worth <= Worth::Downstream && root.traceback.is_none() { "unknown.silent" } else { "unknown.exception" };
+    let unnamed = if root.worth <= Worth::Downstream && root.traceback.is_none() {
+        "unknown.silent"
+    } else {
+        "unknown.exception"
+    };
     let cause = root.cause.clone().unwrap_or_else(|| unnamed.to_owned());
     verdict.phase.clone_from(&root.phase);
     verdict.explained = (0..failures.len())
@@ -82,10 +88,20 @@ fn convict(catalog: &Catalog, launches: &Launches, verdict: &mut Verdict) {
     let is_explained = |i: usize| verdict.explained.iter().any(|(e, _)| *e == i);
     let open: Vec<usize> = (0..failures.len())
         .filter(|&i| i != root_index && !is_explained(i))
-        .filter(|&i| failures.get(i).is_some_and(|f| !f.survived && f.worth >= Worth::Generic && f.cause != root.cause))
+        .filter(|&i| {
+            failures
+                .get(i)
+                .is_some_and(|f| !f.survived && f.worth >= Worth::Generic && f.cause != root.cause)
+        })
         .collect();
-    let signature = launches.events.get(root.event).and_then(|p| p.event.signature).and_then(|id| catalog.signature(id));
-    let agrees = signature.filter(|s| !s.def.phases.is_empty()).zip(root.phase.as_deref());
+    let signature = launches
+        .events
+        .get(root.event)
+        .and_then(|p| p.event.signature)
+        .and_then(|id| catalog.signature(id));
+    let agrees = signature
+        .filter(|s| !s.def.phases.is_empty())
+        .zip(root.phase.as_deref());
     let basis = confidence::Basis {
         root,
         by_signature: signature.is_some(),
@@ -111,7 +127,10 @@ fn rivals(failures: &[Failure], root: usize, cause: &str) -> Vec<(usize, f64)> {
     for index in order {
         let Some(failure) = failures.get(index) else { continue };
         let Some(id) = failure.cause.as_deref() else { continue };
-        let known = id == cause || out.iter().any(|(o, _)| failures.get(*o).and_then(|f| f.cause.as_deref()) == Some(id));
+        let known = id == cause
+            || out
+                .iter()
+                .any(|(o, _)| failures.get(*o).and_then(|f| f.cause.as_deref()) == Some(id));
         if known || out.len() >= 5 {
             continue;
         }

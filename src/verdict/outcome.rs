@@ -48,15 +48,22 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
         let event = launches.events.get(i).map(|p| &p.event);
         event.is_some_and(|e| {
             matches!(Launches::role(catalog, e), Some(Role::Launch | Role::Phase))
-                || e.signature.and_then(|id| catalog.signature(id)).is_some_and(|s| {
-                    matches!(s.def.program.as_str(), "vllm" | "sglang" | "ray" | "nccl" | "torch")
-                })
-                || matches!(e.speaker.program, Program::Vllm | Program::Sglang | Program::Ray | Program::Nccl | Program::Torch)
+                || e.signature
+                    .and_then(|id| catalog.signature(id))
+                    .is_some_and(|s| matches!(s.def.program.as_str(), "vllm" | "sglang" | "ray" | "nccl" | "torch"))
+                || matches!(
+                    e.speaker.program,
+                    Program::Vllm | Program::Sglang | Program::Ray | Program::Nccl | Program::Torch
+                )
         })
     });
     let other = role_at(Role::NoLaunch).next().is_some();
     let engine = role_at(Role::Launch).next().is_some() || role_at(Role::Phase).next().is_some();
-    if launched && (engine || !other) { Outcome::Running } else { Outcome::NoLaunch }
+    if launched && (engine || !other) {
+        Outcome::Running
+    } else {
+        Outcome::NoLaunch
+    }
 }
 
 /// Whether a failure after ready shows that the engine itself died, rather than one request or one client.
@@ -67,13 +74,17 @@ fn is_death(catalog: &Catalog, launches: &Launches, failure: &Failure) -> bool {
     match failure.worth {
         Worth::Line | Worth::Downstream => false,
         Worth::Carrier => {
-            let fatal_exit = failure.exit.is_some_and(|e| !matches!(e, ExitStatus::Code(0) | ExitStatus::Signal(15 | 2)));
+            let fatal_exit = failure
+                .exit
+                .is_some_and(|e| !matches!(e, ExitStatus::Code(0) | ExitStatus::Signal(15 | 2)));
             fatal_exit || signature.is_some_and(|s| s.def.role == Role::Wrapper)
         }
         _ if is_request_to_end(failure) => false,
         _ if failure.traceback == Some(TracebackKind::Native) => true,
         _ if failure.exit.is_some() => true,
-        _ if failure.traceback == Some(TracebackKind::Logged) => role.is_worker_like() || role == ProcessRole::EngineCore,
+        _ if failure.traceback == Some(TracebackKind::Logged) => {
+            role.is_worker_like() || role == ProcessRole::EngineCore
+        }
         _ if failure.traceback == Some(TracebackKind::Raw) => role != ProcessRole::ApiServer,
         _ if failure.traceback.is_some() => role.is_worker_like() || role == ProcessRole::EngineCore,
         _ => failure.worth >= Worth::Generic,
