@@ -55,6 +55,7 @@ pub struct Examiner<'c> {
     ends_mid_line: bool,
 }
 
+#[derive(Clone)]
 struct Open<'c> {
     peeler: Peeler,
     reader: Reader<'c>,
@@ -181,23 +182,27 @@ impl<'c> Examiner<'c> {
 
     /// Whether a root failure stands and the log has shown the end of a process or a last carrier, so that a report
     /// made now would not change by waiting.
+    ///
+    /// What is still held back for lines to come, such as an unfinished traceback, counts as it is.
     pub fn root_stands(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.reader.root_stands())
+        self.open.as_ref().is_some_and(|open| {
+            let Open { mut peeler, mut reader } = open.clone();
+            peeler.finish(&mut |record| reader.record(&record));
+            reader.root_stands()
+        })
     }
 
     /// The report on what was read so far.
     pub fn report(&self) -> Report {
+        self.report_on(self.options.attempt)
+    }
+
+    /// The report on another attempt than that of the options.
+    pub fn report_on(&self, attempt: AttemptChoice) -> Report {
         let mut sources = self.sources.clone();
         if let Some(open) = &self.open {
             let (name, input) = self.current();
-            sources.push(close(
-                Open {
-                    peeler: open.peeler.clone(),
-                    reader: open.reader.clone(),
-                },
-                name,
-                input,
-            ));
+            sources.push(close(open.clone(), name, input));
         }
         let mut examined = self.examined.clone();
         for source in &sources {
@@ -209,7 +214,7 @@ impl<'c> Examiner<'c> {
         let all: Vec<_> = (0..launches.attempts)
             .map(|n| verdict::judge(self.catalog, &mut launches, n))
             .collect();
-        let chosen = match self.options.attempt {
+        let chosen = match attempt {
             AttemptChoice::Last => None,
             AttemptChoice::LastFailed => all.iter().rposition(|v| v.outcome == Outcome::Failed),
             AttemptChoice::Number(n) => n.checked_sub(1).filter(|n| *n < all.len()),

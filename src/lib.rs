@@ -3,6 +3,7 @@
 
 pub mod assemble;
 pub mod catalog;
+pub mod cli;
 pub mod dialect;
 pub mod envelope;
 pub mod event;

@@ -1,3 +1,7 @@
-//! The command-line program.
+//! The program `coroner`.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    coroner::cli::run(std::env::args_os()).into()
+}

@@ -162,7 +162,10 @@ impl<'c> Reader<'c> {
     }
 
     /// Whether a root cause was stated and an end was reported after it.
-    pub fn root_stands(&self) -> bool {
+    /// Takes the reader, because it ends what is still open.
+    pub fn root_stands(mut self) -> bool {
+        self.assembler.finish(&mut self.blocks);
+        self.take_blocks();
         self.root_seen && self.end_seen
     }
 

@@ -101,6 +101,11 @@ impl<R: Read> LineReader<R> {
         self.eof = true;
     }
 
+    /// Whether the reader below has nothing more to give.
+    pub fn at_end(&self) -> bool {
+        self.eof
+    }
+
     /// Lines given out so far.
     pub fn lines(&self) -> u64 {
         self.lines
@@ -227,23 +232,28 @@ impl HeldLines {
     pub fn collect<R: Read>(reader: &mut LineReader<R>, limits: &Limits) -> io::Result<Self> {
         let mut held = Self::default();
         while let Some(line) = reader.next()? {
-            let cost = line.bytes.len() + (held.spans.len() + 1) * size_of::<Span>();
-            if held.left_out > 0 || held.bytes.len() + cost > limits.reverse_bytes {
-                held.left_out += 1;
-                continue;
-            }
-            let start = held.bytes.len();
-            held.bytes.extend_from_slice(line.bytes);
-            held.spans.push(Span {
-                no: line.no,
-                byte: line.byte,
-                start,
-                end: held.bytes.len(),
-                skipped: line.skipped,
-                ended: line.ended,
-            });
+            held.push(&line, limits);
         }
         Ok(held)
+    }
+
+    /// Takes one more line, or counts it beyond the limit.
+    pub fn push(&mut self, line: &Line<'_>, limits: &Limits) {
+        let start = self.bytes.len();
+        let cost = line.bytes.len() + (self.spans.len() + 1) * size_of::<Span>();
+        if self.left_out > 0 || start + cost > limits.reverse_bytes {
+            self.left_out += 1;
+            return;
+        }
+        self.bytes.extend_from_slice(line.bytes);
+        self.spans.push(Span {
+            no: line.no,
+            byte: line.byte,
+            start,
+            end: self.bytes.len(),
+            skipped: line.skipped,
+            ended: line.ended,
+        });
     }
 
     /// The lines as they stand in the input; `.rev()` gives the oldest of a newest-first source first.

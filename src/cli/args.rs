@@ -1,0 +1,272 @@
+//! The command line: what can be asked for, and how.
+//!
+//! Owns the parser and the meaning of each value. Never acts on one.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::examine::AttemptChoice;
+
+const EXIT_STATUS: &str = "\
+Exit status:
+  0  healthy, degraded, running, stopped or no launch
+  1  failed, and the cause is known
+  3  failed, and the cause is unknown
+  2  no report could be made
+
+A path that is named like a command is written ./explain.";
+
+/// Says why the launch of an LLM inference server died: root cause, phase, process, evidence, what to change first
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true, after_help = EXIT_STATUS)]
+pub struct Cli {
+    /// What to do instead of an examination.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
+    /// The examination.
+    #[command(flatten)]
+    pub examine: Examine,
+}
+
+/// Everything but an examination.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Print the page of a cause, signature, phase or remedy
+    Explain {
+        /// Its id, such as gpu-oom.graph-capture, or a family such as gpu-oom
+        id: String,
+    },
+    /// List the causes and signatures, or check rule files
+    Catalog {
+        /// What to do with the rules.
+        #[command(subcommand)]
+        action: Option<CatalogAction>,
+        /// "none" leaves out all signatures of root causes
+        #[arg(
+            long,
+            value_enum,
+            default_value_t,
+            value_name = "all|none",
+            hide_possible_values = true
+        )]
+        rules: Rules,
+    },
+}
+
+/// Work on rules.
+#[derive(Debug, Subcommand)]
+pub enum CatalogAction {
+    /// Load the rule files of a folder and run their samples
+    Check {
+        /// Folder with .toml files
+        dir: PathBuf,
+    },
+}
+
+/// One examination.
+#[derive(Debug, Args)]
+pub struct Examine {
+    /// Logs of ONE launch, from one node or many: files, folders, archives, - for standard input (the default)
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+
+    /// Form of the report; the JSON has the schema coroner.report/1
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "terminal|markdown|json",
+        hide_possible_values = true
+    )]
+    pub format: Format,
+
+    /// Colour of the terminal report; auto: on a terminal, unless NO_COLOR is set
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "auto|always|never",
+        hide_possible_values = true
+    )]
+    pub color: Color,
+
+    /// Which attempt to report on, where one log holds several
+    #[arg(long, value_name = "N|last-failed|all", value_parser = attempt)]
+    pub attempt: Option<Attempt>,
+
+    /// Take all inputs for one incident, even if they look unrelated
+    #[arg(long)]
+    pub one_incident: bool,
+
+    /// List the terms that make up the confidence
+    #[arg(long)]
+    pub explain_confidence: bool,
+
+    /// "none" switches off all signatures of root causes, to see what structure alone gives
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "all|none",
+        hide_possible_values = true
+    )]
+    pub rules: Rules,
+
+    /// Exit with 2 when one of the inputs cannot be read
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Outcomes, cause families or causes, separated by commas, that exit with 1 (3 if the cause is unknown)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "failed")]
+    pub fail_on: Vec<String>,
+
+    /// Exit with 0 instead of 1 or 3
+    #[arg(long)]
+    pub exit_zero: bool,
+
+    /// Options of a pipe.
+    #[command(flatten)]
+    pub pipe: Pipe,
+}
+
+/// How standard input is read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reading a pipe")]
+pub struct Pipe {
+    /// After a failure, report when nothing came for this long, even if the pipe is still open
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub settle: Duration,
+
+    /// Read on after such a report, and report again only if the verdict changes
+    #[arg(long)]
+    pub keep_reading: bool,
+
+    /// Copy standard input to standard output, unchanged and at once; the report goes to standard error
+    #[arg(long)]
+    pub pass_through: bool,
+}
+
+/// A form of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// For people
+    #[default]
+    Terminal,
+    /// For issues and merge requests
+    Markdown,
+    /// For programs, schema coroner.report/1
+    Json,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Which rules are in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Rules {
+    /// All of them
+    #[default]
+    All,
+    /// No signature of a root cause: what structure alone gives
+    None,
+}
+
+/// A choice of attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    /// One of them.
+    One(AttemptChoice),
+    /// One report for each.
+    All,
+}
+
+fn attempt(text: &str) -> Result<Attempt, String> {
+    match text {
+        "last-failed" => Ok(Attempt::One(AttemptChoice::LastFailed)),
+        "all" => Ok(Attempt::All),
+        _ => match text.parse() {
+            Ok(n) if n > 0 => Ok(Attempt::One(AttemptChoice::Number(n))),
+            _ => Err("give the number of an attempt from 1, or last-failed, or all".to_owned()),
+        },
+    }
+}
+
+/// `10s`, `500ms`, `2m`, `1h`, or seconds without a unit.
+fn duration(text: &str) -> Result<Duration, String> {
+    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    let scale = match unit {
+        "" | "s" => Some(1.0),
+        "ms" => Some(0.001),
+        "m" => Some(60.0),
+        "h" => Some(3600.0),
+        _ => None,
+    };
+    scale
+        .zip(number.parse::<f64>().ok())
+        .and_then(|(scale, number)| Duration::try_from_secs_f64(number * scale).ok())
+        .ok_or_else(|| "give a time such as 10s, 500ms or 2m".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(std::iter::once("coroner").chain(args.iter().copied()))
+    }
+
+    #[test]
+    fn the_parser_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn paths_and_commands_are_told_apart() {
+        let cli = parse(&["./explain", "-", "--format", "json"]).unwrap();
+        assert!(cli.command.is_none());
+        assert_eq!(cli.examine.paths, ["./explain", "-"].map(PathBuf::from));
+        assert!(matches!(
+            parse(&["explain", "gpu-oom"]).unwrap().command,
+            Some(Command::Explain { .. })
+        ));
+        assert!(matches!(
+            parse(&["catalog"]).unwrap().command,
+            Some(Command::Catalog { action: None, .. })
+        ));
+    }
+
+    #[test]
+    fn values_are_read_and_nonsense_is_refused() {
+        let cli = parse(&["--settle", "500ms", "--attempt", "2", "--fail-on", "failed,degraded"]).unwrap();
+        assert_eq!(cli.examine.pipe.settle, Duration::from_millis(500));
+        assert_eq!(cli.examine.attempt, Some(Attempt::One(AttemptChoice::Number(2))));
+        assert_eq!(cli.examine.fail_on, ["failed", "degraded"]);
+        assert_eq!(
+            parse(&["--settle", "1.5m"]).unwrap().examine.pipe.settle,
+            Duration::from_secs(90)
+        );
+        for bad in [
+            ["--settle", "soon"],
+            ["--settle", "-1s"],
+            ["--attempt", "0"],
+            ["--format", "yaml"],
+        ] {
+            assert_eq!(parse(&bad).unwrap_err().exit_code(), 2, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What can go wrong before a report stands, and what to do about it.
+//!
+//! Owns the wording of the program's own errors. Never prints them.
+
+use miette::Diagnostic;
+use thiserror::Error;
+
+use crate::catalog::{Catalog, CatalogError};
+use crate::explain;
+
+/// An error of the command line; the exit status is 2.
+#[derive(Debug, Error, Diagnostic)]
+pub enum CliError {
+    /// No input is left.
+    #[error("none of the inputs can be read")]
+    #[diagnostic(help(
+        "{reasons}\nGive the path of a log, a folder or an archive, or pipe the launch: COMMAND 2>&1 | coroner"
+    ))]
+    NothingReadable {
+        /// One line for each input.
+        reasons: String,
+    },
+    /// `explain` has no such page.
+    #[error("there is no cause, signature, phase or remedy called `{id}`")]
+    #[diagnostic(help("{near}"))]
+    UnknownId {
+        /// As given.
+        id: String,
+        /// What comes close.
+        near: String,
+    },
+    /// A word of `--fail-on`.
+    #[error("--fail-on: `{word}` is neither an outcome nor a cause or a family of causes")]
+    #[diagnostic(help(
+        "outcomes are failed, healthy, degraded, running, stopped and no-launch; `coroner catalog` lists the causes"
+    ))]
+    FailOn {
+        /// The word.
+        word: String,
+    },
+    /// `--attempt N` with too large an N.
+    #[error("--attempt {asked}: the log shows {found} attempts")]
+    #[diagnostic(help("without --attempt the report is on the last one and lists the others"))]
+    Attempt {
+        /// The number given.
+        asked: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// The rules.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Catalog(#[from] CatalogError),
+    /// The folder given to `catalog check`.
+    #[error("{dir} cannot be read: {text}")]
+    #[diagnostic(help("give a folder that holds rule files, NAME.toml"))]
+    Rules {
+        /// As given.
+        dir: String,
+        /// Why.
+        text: String,
+    },
+    /// Writing the report failed for another reason than a closed pipe.
+    #[error("the report cannot be written: {0}")]
+    #[diagnostic(help("is the disk full, or the output closed?"))]
+    Output(#[source] std::io::Error),
+    /// Signals cannot be watched.
+    #[error("signals cannot be watched: {0}")]
+    #[diagnostic(help("give the log as a file instead of a pipe"))]
+    Signals(#[source] std::io::Error),
+}
+
+impl CliError {
+    /// When no input is left; pairs of an input and why it cannot be read.
+    pub fn nothing_readable<'a>(skipped: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let reasons: Vec<String> = skipped.map(|(input, why)| format!("{input}: {why}")).collect();
+        Self::NothingReadable {
+            reasons: reasons.join("\n"),
+        }
+    }
+
+    /// For an id without a page, with those that come close.
+    pub fn unknown_id(catalog: &Catalog, id: &str) -> Self {
+        let close = explain::nearest(catalog, id);
+        Self::UnknownId {
+            id: id.to_owned(),
+            near: match close.as_slice() {
+                [] => "`coroner catalog` lists the causes".to_owned(),
+                close => format!("do you mean {}?", close.join(" or ")),
+            },
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! One examination, from the paths to the exit status.
+//!
+//! Owns the order of things: discover, read, report, and when to report again. Never judges.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+
+use super::args::{Attempt, Examine};
+use super::error::CliError;
+use super::exit::{CLEAN, FAILED, FailOn, NO_REPORT, UNKNOWN};
+use super::output::{Output, remark, rendered};
+use super::pipe::{Listener, Patience, Pause, Pipe, Signals};
+use crate::envelope::Profile;
+use crate::examine::{AttemptChoice, Examiner, Options};
+use crate::intake::{HeldLines, InputSpec, Limits, Line, STDIN, SkipKind, Skipped, discover};
+use crate::report::model::{Finding, Outcome, Report};
+
+/// How long after the first signal the end of the input is waited for.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Examines, reports and returns the status.
+pub fn run(args: &Examine) -> Result<u8, CliError> {
+    let catalog = &args.rules.load()?;
+    let fail_on = FailOn::new(&args.fail_on, catalog).map_err(|word| CliError::FailOn { word })?;
+    let limits = Limits::default();
+    let found = discover(&args.paths, &limits);
+    let missed: Vec<&Skipped> = found
+        .skipped
+        .iter()
+        .filter(|s| s.kind == SkipKind::Unreadable)
+        .collect();
+    if found.inputs.is_empty() {
+        return Err(CliError::nothing_readable(
+            missed.iter().map(|s| (s.input.as_str(), s.why.as_str())),
+        ));
+    }
+    missed.iter().for_each(|s| warn(&s.input, &s.why));
+
+    let options = Options {
+        limits,
+        attempt: match args.attempt {
+            Some(Attempt::One(choice)) => choice,
+            Some(Attempt::All) | None => AttemptChoice::Last,
+        },
+    };
+    let mut session = Session {
+        args,
+        fail_on,
+        limits,
+        examiner: Examiner::new(catalog, options),
+        told: found.skipped.len(),
+        unreadable: !missed.is_empty(),
+        counted: 0,
+        output: if args.pipe.pass_through {
+            Output::Stderr
+        } else {
+            Output::Stdout
+        },
+        published: Vec::new(),
+    };
+    found
+        .skipped
+        .iter()
+        .for_each(|s| session.examiner.skip(&s.input, &s.why));
+    // Files first: standard input may be reported on while it is still open, and they belong into that report.
+    let (stdin, files): (Vec<_>, Vec<_>) = found.inputs.iter().partition(|input| input.is_stdin());
+    session.files(&files);
+    if stdin.is_empty() {
+        session.publish(None)
+    } else {
+        session.stdin()
+    }
+}
+
+/// An examination with what was already said of it.
+struct Session<'a> {
+    args: &'a Examine,
+    fail_on: FailOn,
+    limits: Limits,
+    examiner: Examiner<'a>,
+    /// Skipped inputs that were already warned of.
+    told: usize,
+    unreadable: bool,
+    /// Bytes of standard input that are counted in the examination.
+    counted: u64,
+    output: Output,
+    /// The verdicts printed last.
+    published: Vec<Verdict>,
+}
+
+/// What makes a report worth printing again when it changes.
+#[derive(PartialEq, Eq)]
+struct Verdict {
+    outcome: Outcome,
+    phase: Option<String>,
+    cause: Option<String>,
+    root: Option<(String, u64)>,
+}
+
+impl Verdict {
+    fn of(report: &Report) -> Self {
+        Self {
+            outcome: report.outcome,
+            phase: report.phase.clone(),
+            cause: report.cause.as_ref().map(|c| c.id.clone()),
+            root: report.root.as_ref().map(|r| (r.place.input.clone(), r.place.line)),
+        }
+    }
+}
+
+impl Session<'_> {
+    fn files(&mut self, files: &[&InputSpec]) {
+        // Shown on a terminal only.
+        let progress = ProgressBar::new_spinner();
+        progress.enable_steady_tick(Duration::from_millis(200));
+        for (n, input) in files.iter().enumerate() {
+            progress.set_message(format!("{} of {}: {}", n + 1, files.len(), input.name));
+            self.examiner.read(input);
+        }
+        progress.finish_and_clear();
+    }
+
+    fn stdin(&mut self) -> Result<u8, CliError> {
+        let signals = if io::stdin().is_terminal() {
+            remark("reading standard input; Ctrl-D ends it");
+            Signals::default()
+        } else {
+            Signals::watch().map_err(CliError::Signals)?
+        };
+        let pipe = &self.args.pipe;
+        let patience = Patience {
+            settle: pipe.settle,
+            grace: GRACE,
+        };
+        let copy = pipe.pass_through.then(io::stdout);
+        let mut pipe = Pipe::start(io::stdin(), copy, patience, signals, &self.limits);
+        let profile = Profile::of(pipe.sample());
+        let newest_first = profile.newest_first();
+        profile.notes().into_iter().for_each(|note| self.examiner.note(note));
+        self.examiner.begin(STDIN, profile);
+        if newest_first {
+            let mut held = Held {
+                lines: HeldLines::default(),
+                limits: self.limits,
+            };
+            let pause = pipe.read(&mut held);
+            let notes = pipe.finish(&mut held);
+            held.lines.iter().rev().for_each(|line| self.examiner.line(&line));
+            return self.end(&pipe, notes, pause);
+        }
+        loop {
+            let pause = pipe.read(&mut self.examiner);
+            if pause == Pause::Settled && self.args.pipe.keep_reading {
+                self.count(&pipe);
+                self.publish(Some(pause))?;
+            } else {
+                let notes = pipe.finish(&mut self.examiner);
+                return self.end(&pipe, notes, pause);
+            }
+        }
+    }
+
+    fn end(&mut self, pipe: &Pipe, notes: Vec<String>, pause: Pause) -> Result<u8, CliError> {
+        self.count(pipe);
+        notes
+            .into_iter()
+            .for_each(|note| self.examiner.note(format!("{STDIN}: {note}")));
+        self.examiner.end();
+        self.publish(Some(pause))
+    }
+
+    fn count(&mut self, pipe: &Pipe) {
+        self.examiner.count_bytes(pipe.bytes() - self.counted);
+        self.counted = pipe.bytes();
+    }
+
+    /// Prints the reports, unless they would say what was printed before, and gives the status.
+    fn publish(&mut self, pause: Option<Pause>) -> Result<u8, CliError> {
+        let mut reports = self.reports()?;
+        if let Some(skipped) = reports.first().map(|r| &r.examined.skipped) {
+            for s in skipped.iter().skip(self.told) {
+                self.unreadable = true;
+                warn(&s.input, &s.why);
+            }
+            self.told = skipped.len();
+        }
+        for report in &mut reports {
+            if report.examined.files == 0 {
+                let skipped = report
+                    .examined
+                    .skipped
+                    .iter()
+                    .map(|s| (s.input.as_str(), s.why.as_str()));
+                return Err(CliError::nothing_readable(skipped));
+            }
+            report.source = self.source();
+            report.findings.extend(pause.and_then(|p| self.finding(p)));
+        }
+        let verdicts: Vec<Verdict> = reports.iter().map(Verdict::of).collect();
+        if verdicts != self.published {
+            let style = self.output.style(self.args.color, self.args.explain_confidence);
+            self.output.write(&rendered(&reports, self.args.format, &style))?;
+            self.published = verdicts;
+        }
+        Ok(self.status(&reports))
+    }
+
+    /// The paths as given.
+    fn source(&self) -> String {
+        let paths: Vec<_> = self.args.paths.iter().map(|p| p.to_string_lossy()).collect();
+        if paths.is_empty() {
+            STDIN.to_owned()
+        } else {
+            paths.join(" ")
+        }
+    }
+
+    fn reports(&self) -> Result<Vec<Report>, CliError> {
+        let report = self.examiner.report();
+        let found = report.attempts.len();
+        match self.args.attempt {
+            Some(Attempt::One(AttemptChoice::Number(asked))) if asked > found.max(1) => {
+                Err(CliError::Attempt { asked, found })
+            }
+            Some(Attempt::All) if found > 1 => Ok((1..=found)
+                .map(|n| self.examiner.report_on(AttemptChoice::Number(n)))
+                .collect()),
+            _ => Ok(vec![report]),
+        }
+    }
+
+    fn status(&self, reports: &[Report]) -> u8 {
+        if self.args.strict && self.unreadable {
+            return NO_REPORT;
+        }
+        if self.args.exit_zero {
+            return CLEAN;
+        }
+        let statuses: Vec<u8> = reports.iter().map(|r| self.fail_on.status(r)).collect();
+        [FAILED, UNKNOWN]
+            .into_iter()
+            .find(|s| statuses.contains(s))
+            .unwrap_or(CLEAN)
+    }
+
+    /// What a report has to say about an input that has not ended.
+    fn finding(&self, pause: Pause) -> Option<Finding> {
+        let (id, title) = match pause {
+            Pause::End => return None,
+            Pause::Settled => (
+                "input.open",
+                format!(
+                    "The input is still open; this report is made because nothing came for {:?} after the failure",
+                    self.args.pipe.settle
+                ),
+            ),
+            Pause::Interrupted => (
+                "input.interrupted",
+                "Reading was interrupted before the input ended".to_owned(),
+            ),
+        };
+        Some(Finding {
+            id: id.to_owned(),
+            title,
+            severity: "info".to_owned(),
+            evidence: Vec::new(),
+        })
+    }
+}
+
+fn warn(input: &str, why: &str) {
+    remark(&format!("{input}: {why}"));
+}
+
+impl Listener for Examiner<'_> {
+    fn line(&mut self, line: &Line<'_>) {
+        Examiner::line(self, line);
+    }
+
+    fn failure_stands(&self) -> bool {
+        self.root_stands()
+    }
+}
+
+/// Keeps the lines of a newest-first source until its end.
+struct Held {
+    lines: HeldLines,
+    limits: Limits,
+}
+
+impl Listener for Held {
+    fn line(&mut self, line: &Line<'_>) {
+        self.lines.push(line, &self.limits);
+    }
+
+    fn failure_stands(&self) -> bool {
+        false
+    }
+}

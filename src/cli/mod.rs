@@ -1,0 +1,70 @@
+//! The command line: parse, act, answer with an exit status.
+//!
+//! Owns everything between the shell and the library. `coroner::examine` does the work.
+
+mod args;
+mod error;
+mod examine;
+mod exit;
+mod output;
+mod pipe;
+mod rules;
+
+use std::ffi::OsString;
+use std::panic;
+
+use clap::Parser;
+
+use crate::catalog::Catalog;
+use crate::explain;
+use args::{CatalogAction, Cli, Command};
+use error::CliError;
+use exit::{CLEAN, NO_REPORT};
+use output::{Output, remark};
+
+/// Runs the program with the given arguments, its own name first, and returns the exit status.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and version come this way too; that nobody reads them is no error.
+            let _ = e.print();
+            return u8::try_from(e.exit_code()).unwrap_or(NO_REPORT);
+        }
+    };
+    match panic::catch_unwind(|| act(&cli)) {
+        Ok(Ok(status)) => status,
+        Ok(Err(error)) => {
+            let _ = Output::Stderr.write(&format!("{:?}", miette::Report::new(error)));
+            NO_REPORT
+        }
+        Err(_) => {
+            remark("this is a fault of coroner itself; please report it with the message above");
+            NO_REPORT
+        }
+    }
+}
+
+fn act(cli: &Cli) -> Result<u8, CliError> {
+    match &cli.command {
+        None => examine::run(&cli.examine),
+        Some(Command::Explain { id }) => {
+            let catalog = Catalog::load()?;
+            let page = explain::page(&catalog, id).ok_or_else(|| CliError::unknown_id(&catalog, id))?;
+            Output::Stdout.write(&page)?;
+            Ok(CLEAN)
+        }
+        Some(Command::Catalog { action: None, rules }) => {
+            Output::Stdout.write(&rules::list(&rules.load()?))?;
+            Ok(CLEAN)
+        }
+        Some(Command::Catalog {
+            action: Some(CatalogAction::Check { dir }),
+            ..
+        }) => {
+            let (text, status) = rules::check(dir)?;
+            Output::Stdout.write(&text)?;
+            Ok(status)
+        }
+    }
+}

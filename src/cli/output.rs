@@ -1,0 +1,88 @@
+//! Where output goes and how it may look.
+//!
+//! Owns width, colour and the quiet end on a closed pipe. Never decides what is said.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use super::args::{Color, Format};
+use super::error::CliError;
+use crate::report::{self, Style, model::Report};
+
+/// Columns when the output is no terminal.
+const PLAIN_WIDTH: usize = 80;
+/// Columns at most: longer lines are hard to read.
+const WIDEST: usize = 120;
+
+/// Standard output or standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl Output {
+    /// Writes a text. That nobody reads it is no error.
+    pub fn write(self, text: &str) -> Result<(), CliError> {
+        let written = match self {
+            Self::Stdout => put(io::stdout().lock(), text),
+            Self::Stderr => put(io::stderr().lock(), text),
+        };
+        match written {
+            Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(CliError::Output(e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The look of a report here.
+    pub fn style(self, color: Color, explain_confidence: bool) -> Style {
+        let terminal = match self {
+            Self::Stdout => io::stdout().is_terminal(),
+            Self::Stderr => io::stderr().is_terminal(),
+        };
+        let columns = match self {
+            Self::Stdout => terminal_size::terminal_size_of(io::stdout()),
+            Self::Stderr => terminal_size::terminal_size_of(io::stderr()),
+        };
+        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Style {
+            width: columns.map_or(PLAIN_WIDTH, |(w, _)| usize::from(w.0).min(WIDEST)),
+            color: match color {
+                Color::Always => true,
+                Color::Never => false,
+                Color::Auto => terminal && !dumb && !set("NO_COLOR"),
+            },
+            explain_confidence,
+        }
+    }
+}
+
+fn put(mut to: impl Write, text: &str) -> io::Result<()> {
+    to.write_all(text.as_bytes())?;
+    to.flush()
+}
+
+/// A line on standard error; nothing is to be done when that is closed.
+pub fn remark(text: &str) {
+    let _ = writeln!(io::stderr(), "coroner: {text}");
+}
+
+/// The text of reports: one as a page or object of its own, several one below the other, in JSON one on a line.
+pub fn rendered(reports: &[Report], format: Format, style: &Style) -> String {
+    let kind = match format {
+        Format::Terminal => report::Format::Terminal,
+        Format::Markdown => report::Format::Markdown,
+        Format::Json => report::Format::Json,
+    };
+    match reports {
+        [one] => report::render(one, kind, style),
+        many if format == Format::Json => many.iter().map(report::json::line).collect(),
+        many => many
+            .iter()
+            .map(|r| report::render(r, kind, style))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    }
+}

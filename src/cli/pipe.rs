@@ -1,0 +1,384 @@
+//! Standard input as it arrives: settling, interruption, passing through.
+//!
+//! Owns when to stop reading a pipe that may never end. Never judges what it reads: it asks the examination whether a
+//! failure stands.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::output::remark;
+use crate::intake::{Limits, Line, LineReader, Source};
+
+/// How often signals and times are looked at while nothing comes.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Blocks that wait between the reading thread and the examination; with their size, 16 MiB.
+const QUEUE: usize = 64;
+
+/// What takes the lines.
+pub trait Listener {
+    /// Takes a line.
+    fn line(&mut self, line: &Line<'_>);
+    /// Whether a root failure stands, and an exit or a last wrapper was seen.
+    fn failure_stands(&self) -> bool;
+}
+
+/// Why reading ended, or paused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// The input ended.
+    End,
+    /// A failure stands and nothing more comes, though the pipe is open.
+    Settled,
+    /// Signals asked for the report.
+    Interrupted,
+}
+
+/// How long to wait.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// For more, once a failure stands.
+    pub settle: Duration,
+    /// For the end of the input, after the first signal.
+    pub grace: Duration,
+}
+
+/// Counts the signals that ask for an end.
+#[derive(Debug, Clone, Default)]
+pub struct Signals(Arc<AtomicUsize>);
+
+impl Signals {
+    /// Counts SIGINT and SIGTERM from now on; they no longer end the program by themselves.
+    pub fn watch() -> io::Result<Self> {
+        let signals = Self::default();
+        let counted = signals.clone();
+        let kinds = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
+        let mut arrivals = signal_hook::iterator::Signals::new(kinds)?;
+        thread::spawn(move || {
+            for _ in arrivals.forever() {
+                if counted.count() == 0 {
+                    remark("waiting for the input to end, 10 s at most; a second signal ends it now");
+                }
+                counted.raise();
+            }
+        });
+        Ok(signals)
+    }
+
+    /// Counts one.
+    pub fn raise(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// An input that is read by a thread of its own.
+pub struct Pipe {
+    lines: LineReader<Blocks>,
+    signals: Signals,
+    patience: Patience,
+    sample_bytes: usize,
+    /// When the first signal was seen.
+    signalled: Option<Instant>,
+    /// The listener was asked since the last line came; its answer cannot have changed.
+    asked: bool,
+}
+
+impl Pipe {
+    /// Starts to read `input`, which is copied to `copy` unchanged and before anything else is done with it.
+    pub fn start<R, W>(input: R, copy: Option<W>, patience: Patience, signals: Signals, limits: &Limits) -> Self
+    where
+        R: Read + Send + 'static,
+        W: Write + Send + 'static,
+    {
+        let (sender, receiver) = sync_channel(QUEUE);
+        let own = *limits;
+        thread::spawn(move || pump(Copying { input, copy }, &sender, &own));
+        Self {
+            lines: LineReader::new(Blocks::new(receiver), limits),
+            signals,
+            patience,
+            sample_bytes: limits.sample_bytes,
+            signalled: None,
+            asked: false,
+        }
+    }
+
+    /// The beginning of the input, for detection: as much as a file would show, unless the pipe falls silent first.
+    pub fn sample(&mut self) -> &[u8] {
+        while !self.lines.at_end()
+            && self.lines.sample().len() < self.sample_bytes
+            && !self.interrupted()
+            && !self.silent()
+        {}
+        self.lines.sample()
+    }
+
+    /// Reads until there is a reason to report. After [`Pause::Settled`] it may be called again, to read on.
+    pub fn read(&mut self, listener: &mut impl Listener) -> Pause {
+        while !self.interrupted() {
+            match self.lines.next() {
+                Ok(Some(line)) => {
+                    listener.line(&line);
+                    self.asked = false;
+                }
+                Ok(None) => return Pause::End,
+                Err(_) => {
+                    let ask = self.silent() && !self.asked;
+                    self.asked |= ask;
+                    if ask && listener.failure_stands() {
+                        return Pause::Settled;
+                    }
+                }
+            }
+        }
+        Pause::Interrupted
+    }
+
+    /// Ends the reading: what came of an unfinished line is given out, and the notes of the input are returned.
+    pub fn finish(&mut self, listener: &mut impl Listener) -> Vec<String> {
+        self.lines.stop();
+        while let Ok(Some(line)) = self.lines.next() {
+            listener.line(&line);
+        }
+        self.lines.get_ref().notes.clone()
+    }
+
+    /// Bytes of the lines given out so far.
+    pub fn bytes(&self) -> u64 {
+        self.lines.bytes()
+    }
+
+    fn silent(&self) -> bool {
+        self.lines.get_ref().last.elapsed() >= self.patience.settle
+    }
+
+    fn interrupted(&mut self) -> bool {
+        match self.signals.count() {
+            0 => false,
+            1 => self.signalled.get_or_insert_with(Instant::now).elapsed() >= self.patience.grace,
+            _ => true,
+        }
+    }
+}
+
+/// A message of the reading thread.
+enum Message {
+    Block(Vec<u8>),
+    Notes(Vec<String>),
+}
+
+/// The blocks as a reader, which answers `WouldBlock` when none comes within a tick.
+struct Blocks {
+    receiver: Receiver<Message>,
+    block: Vec<u8>,
+    given: usize,
+    last: Instant,
+    notes: Vec<String>,
+}
+
+impl Blocks {
+    fn new(receiver: Receiver<Message>) -> Self {
+        Self {
+            receiver,
+            block: Vec::new(),
+            given: 0,
+            last: Instant::now(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+impl Read for Blocks {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.given == self.block.len() {
+            match self.receiver.recv_timeout(TICK) {
+                Ok(Message::Block(block)) => (self.block, self.given, self.last) = (block, 0, Instant::now()),
+                Ok(Message::Notes(notes)) => self.notes = notes,
+                Err(RecvTimeoutError::Timeout) => return Err(ErrorKind::WouldBlock.into()),
+                Err(RecvTimeoutError::Disconnected) => {}
+            }
+        }
+        let n = self.block.get(self.given..).unwrap_or_default().read(buf)?;
+        self.given += n;
+        Ok(n)
+    }
+}
+
+/// Body of the reading thread.
+fn pump(input: impl Read + Send + 'static, sender: &SyncSender<Message>, limits: &Limits) {
+    let notes = match Source::new(input, limits) {
+        Err(e) => vec![format!("it cannot be read: {e}")],
+        Ok(mut source) => {
+            let mut block = vec![0; limits.block_bytes.max(1)];
+            loop {
+                match source.read(&mut block) {
+                    Ok(0) => break source.notes().to_vec(),
+                    Ok(n) if sender.send(Message::Block(block[..n].to_vec())).is_err() => return,
+                    Ok(_) => {}
+                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                    Err(e) => break vec![format!("reading ended with an error: {e}")],
+                }
+            }
+        }
+    };
+    // Nobody listens any more when this fails.
+    let _ = sender.send(Message::Notes(notes));
+}
+
+/// Copies what is read. When nobody reads the copy any more, the input ends here too, as it does for `tee`.
+struct Copying<R, W> {
+    input: R,
+    copy: Option<W>,
+}
+
+impl<R: Read, W: Write> Read for Copying<R, W> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.input.read(buf)?;
+        if let Some(copy) = &mut self.copy
+            && copy.write_all(&buf[..n]).and_then(|()| copy.flush()).is_err()
+        {
+            return Ok(0);
+        }
+        Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Heard(Vec<String>);
+
+    impl Listener for Heard {
+        fn line(&mut self, line: &Line<'_>) {
+            self.0.push(String::from_utf8_lossy(line.bytes).into_owned());
+        }
+
+        fn failure_stands(&self) -> bool {
+            self.0.iter().any(|l| l == "dead")
+        }
+    }
+
+    const NO_COPY: Option<io::Sink> = None;
+
+    fn patience(settle: u64, grace: u64) -> Patience {
+        Patience {
+            settle: Duration::from_millis(settle),
+            grace: Duration::from_millis(grace),
+        }
+    }
+
+    fn start(patience: Patience, signals: &Signals) -> (Pipe, io::PipeWriter) {
+        let (reader, writer) = io::pipe().unwrap();
+        let pipe = Pipe::start(reader, NO_COPY, patience, signals.clone(), &Limits::default());
+        (pipe, writer)
+    }
+
+    #[test]
+    fn an_open_pipe_settles_once_a_failure_stands_and_is_read_on() {
+        let (mut pipe, mut writer) = start(patience(100, 0), &Signals::default());
+        let mut heard = Heard::default();
+        writer.write_all(b"alive\ndead\nhal").unwrap();
+        assert_eq!(pipe.read(&mut heard), Pause::Settled);
+        assert_eq!(heard.0, ["alive", "dead"]);
+        writer.write_all(b"f\n").unwrap();
+        assert_eq!(pipe.read(&mut heard), Pause::Settled);
+        writer.write_all(b"rest").unwrap();
+        drop(writer);
+        assert_eq!(pipe.read(&mut heard), Pause::End);
+        assert_eq!(heard.0, ["alive", "dead", "half", "rest"]);
+    }
+
+    #[test]
+    fn a_quiet_pipe_without_a_failure_waits_for_its_end() {
+        let (mut pipe, mut writer) = start(patience(0, 0), &Signals::default());
+        writer.write_all(b"alive\n").unwrap();
+        let closing = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(300));
+            drop(writer);
+        });
+        assert_eq!(pipe.read(&mut Heard::default()), Pause::End);
+        closing.join().unwrap();
+    }
+
+    #[test]
+    fn the_first_signal_waits_for_the_end_and_the_second_does_not() {
+        let signals = Signals::default();
+        let (mut pipe, mut writer) = start(patience(1000, 60_000), &signals);
+        let mut heard = Heard::default();
+        writer.write_all(b"alive\nhalf").unwrap();
+        signals.raise();
+        let second = signals.clone();
+        let raising = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(300));
+            second.raise();
+        });
+        assert_eq!(pipe.read(&mut heard), Pause::Interrupted);
+        raising.join().unwrap();
+        pipe.finish(&mut heard);
+        assert_eq!(heard.0, ["alive", "half"]);
+        drop(writer);
+    }
+
+    #[test]
+    fn the_first_signal_waits_no_longer_than_its_grace_even_if_lines_keep_coming() {
+        let signals = Signals::default();
+        let mut pipe = Pipe::start(
+            io::repeat(b'\n'),
+            NO_COPY,
+            patience(1000, 200),
+            signals.clone(),
+            &Limits::default(),
+        );
+        signals.raise();
+        struct Deaf;
+        impl Listener for Deaf {
+            fn line(&mut self, _: &Line<'_>) {}
+            fn failure_stands(&self) -> bool {
+                true
+            }
+        }
+        assert_eq!(pipe.read(&mut Deaf), Pause::Interrupted);
+    }
+
+    #[test]
+    fn the_copy_is_unchanged_and_its_end_is_the_end() {
+        let (copy_reader, copy) = io::pipe().unwrap();
+        let (reader, mut writer) = io::pipe().unwrap();
+        let limits = Limits::default();
+        let mut pipe = Pipe::start(reader, Some(copy), patience(1000, 0), Signals::default(), &limits);
+        writer.write_all(b"\xff\r\x00no line end").unwrap();
+        let mut copied = [0; 14];
+        (&copy_reader).read_exact(&mut copied).unwrap();
+        assert_eq!(&copied, b"\xff\r\x00no line end");
+        drop(copy_reader);
+        writer.write_all(b"more\n").unwrap();
+        assert_eq!(pipe.read(&mut Heard::default()), Pause::End);
+    }
+
+    #[test]
+    fn a_damaged_input_leaves_its_note() {
+        let mut packed = zstd::stream::encode_all(&b"one\ntwo\n"[..], 1).unwrap();
+        packed.truncate(packed.len() - 2);
+        let input = io::Cursor::new(packed);
+        let mut pipe = Pipe::start(
+            input,
+            NO_COPY,
+            patience(1000, 0),
+            Signals::default(),
+            &Limits::default(),
+        );
+        let mut heard = Heard::default();
+        assert_eq!(pipe.read(&mut heard), Pause::End);
+        assert!(pipe.finish(&mut heard)[0].contains("zstd data is cut off"));
+    }
+}

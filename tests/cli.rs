@@ -1,0 +1,323 @@
+//! The program as a whole, from its command line: how it is called, what it answers, how it reads a pipe.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::cargo::CommandCargoExt;
+use serde_json::Value;
+
+const FAILED: &str = "corpus/flagship-c-graph-capture-oom.log";
+const HEALTHY: &str = "corpus/healthy-8b-graphs.log";
+
+fn coroner(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("coroner").unwrap();
+    command.args(args).current_dir(env!("CARGO_MANIFEST_DIR"));
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    coroner(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn start(args: &[&str]) -> Child {
+    coroner(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Runs with a file as standard input.
+fn piped(args: &[&str], input: &str) -> Output {
+    let file = fs::File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join(input)).unwrap();
+    coroner(args).stdin(file).output().unwrap()
+}
+
+fn log(name: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}{}", text(&output.stdout), text(&output.stderr)))
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+/// Waits for a child that must end by itself.
+fn ended(mut child: Child, within: Duration) -> Output {
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(
+            start.elapsed() < within,
+            "still running after {within:?}: {:?}",
+            child.kill()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.wait_with_output().unwrap()
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill")
+        .args([format!("-{name}"), child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+fn scratch() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().to_owned();
+    (dir, path)
+}
+
+#[test]
+fn the_status_tells_the_verdict() {
+    assert_eq!(status(&run(&[FAILED])), 1);
+    assert_eq!(status(&run(&[HEALTHY])), 0);
+    assert_eq!(status(&run(&["--exit-zero", FAILED])), 0);
+    assert_eq!(status(&run(&["--fail-on", "host-mem", FAILED])), 0);
+    assert_eq!(status(&run(&["--fail-on", "host-mem,gpu-oom", FAILED])), 1);
+    assert_eq!(status(&run(&["--fail-on", "stopped", HEALTHY])), 1);
+}
+
+#[test]
+fn wrong_usage_is_2_and_says_what_to_do() {
+    for (args, hint) in [
+        (&["--format", "yaml", FAILED][..], "possible values"),
+        (&["gone.log"], "gone.log: there is no such file"),
+        (&["--fail-on", "gpu-ooom", FAILED], "coroner catalog"),
+        (&["--attempt", "99", FAILED], "--attempt 99"),
+        (&["explain", "gpu-oom.graph-captur"], "gpu-oom.graph-capture"),
+        (&["catalog", "check", "gone"], "gone cannot be read"),
+    ] {
+        let output = run(args);
+        assert_eq!(status(&output), 2, "{args:?}");
+        let said = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(hint), "{args:?}: {said}");
+        assert_eq!(text(&output.stdout), "", "{args:?}");
+    }
+}
+
+#[test]
+fn standard_input_and_a_file_give_the_same_report() {
+    let mut file = json(&run(&["--format", "json", FAILED]));
+    for mut report in [
+        json(&piped(&["--format", "json"], FAILED)),
+        json(&piped(&["--format", "json", "-"], FAILED)),
+    ] {
+        assert_eq!(report["source"], "-");
+        let names = |v: &mut Value| *v = serde_json::from_str(&v.to_string().replace(FAILED, "-")).unwrap();
+        names(&mut report);
+        names(&mut file);
+        assert_eq!(report, file);
+    }
+}
+
+#[test]
+fn compressed_input_gives_the_same_verdict_from_file_and_pipe() {
+    let (_dir, path) = scratch();
+    let packed = path.join("whatever.bin");
+    fs::write(&packed, zstd::stream::encode_all(&log(FAILED)[..], 3).unwrap()).unwrap();
+    let plain = json(&run(&["--format", "json", FAILED]));
+    let packed_file = json(&run(&["--format", "json", packed.to_str().unwrap()]));
+    let stdin = coroner(&["--format", "json"])
+        .stdin(fs::File::open(&packed).unwrap())
+        .output()
+        .unwrap();
+    for report in [packed_file, json(&stdin)] {
+        assert_eq!(report["cause"], plain["cause"]);
+        assert_eq!(report["root"]["line"], plain["root"]["line"]);
+        assert_eq!(report["examined"]["bytes"], plain["examined"]["bytes"]);
+    }
+}
+
+#[test]
+fn an_unreadable_input_beside_a_readable_one_leaves_the_verdict() {
+    let output = run(&["--format", "json", "gone.log", FAILED]);
+    assert_eq!(status(&output), 1);
+    assert!(text(&output.stderr).contains("gone.log: there is no such file"));
+    assert_eq!(json(&output)["examined"]["skipped"][0]["input"], "gone.log");
+    assert_eq!(status(&run(&["--strict", "gone.log", FAILED])), 2);
+    assert_eq!(status(&run(&["--strict", FAILED])), 1);
+}
+
+#[test]
+fn hidden_and_binary_files_of_a_folder_are_counted_and_no_fault() {
+    let (_dir, path) = scratch();
+    fs::write(path.join("serve.log"), log(FAILED)).unwrap();
+    fs::write(path.join(".hidden"), "x").unwrap();
+    fs::write(path.join("core.1"), b"\x7fELF\x02\x01").unwrap();
+    let output = run(&["--format", "json", "--strict", path.to_str().unwrap()]);
+    assert_eq!(status(&output), 1, "{}", text(&output.stderr));
+    let report = json(&output);
+    assert_eq!(report["examined"]["files"], 1);
+    assert_eq!(report["examined"]["skipped"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn an_open_pipe_settles_after_a_failure() {
+    let mut child = start(&["--settle", "300ms", "--format", "json"]);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&log(FAILED)).unwrap();
+    let output = ended(child, Duration::from_secs(20));
+    assert_eq!(status(&output), 1);
+    let findings = json(&output)["findings"].to_string();
+    assert!(findings.contains("still open"), "{findings}");
+    drop(stdin);
+}
+
+#[test]
+fn an_open_pipe_without_a_failure_is_waited_for() {
+    let mut child = start(&["--settle", "100ms"]);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&log(HEALTHY)).unwrap();
+    std::thread::sleep(Duration::from_millis(800));
+    assert!(child.try_wait().unwrap().is_none());
+    drop(stdin);
+    assert_eq!(status(&ended(child, Duration::from_secs(20))), 0);
+}
+
+#[test]
+fn reading_on_reports_again_only_when_the_verdict_changes() {
+    let mut child = start(&["--settle", "200ms", "--keep-reading", "--format", "json"]);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&log(FAILED)).unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    stdin.write_all(b"nothing new\n").unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait().unwrap().is_none());
+    drop(stdin);
+    let output = ended(child, Duration::from_secs(20));
+    let reports: Vec<Value> = serde_json::Deserializer::from_slice(&output.stdout)
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(reports.len(), 1);
+    assert_eq!(reports[0]["cause"]["id"], "gpu-oom.graph-capture");
+}
+
+#[test]
+fn the_first_signal_waits_for_the_end_and_the_second_reports_at_once() {
+    let mut child = start(&["--format", "json"]);
+    let mut stdin = child.stdin.take().unwrap();
+    let log = log(FAILED);
+    stdin.write_all(&log[..log.len() / 2]).unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    signal(&child, "INT");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait().unwrap().is_none(), "the first signal waits");
+    stdin.write_all(&log[log.len() / 2..]).unwrap();
+    drop(stdin);
+    let output = ended(child, Duration::from_secs(20));
+    assert_eq!(json(&output)["cause"]["id"], "gpu-oom.graph-capture");
+    assert!(text(&output.stderr).contains("a second signal ends it now"));
+
+    let mut child = start(&["--format", "json"]);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&log[..log.len() / 2]).unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    signal(&child, "INT");
+    std::thread::sleep(Duration::from_millis(100));
+    signal(&child, "TERM");
+    let output = ended(child, Duration::from_secs(5));
+    assert!(json(&output)["findings"].to_string().contains("interrupted"));
+    drop(stdin);
+}
+
+#[test]
+fn passing_through_changes_nothing_and_does_not_wait() {
+    let mut child = start(&["--pass-through"]);
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let odd = b"\x00\xff half a line\r 50%";
+    stdin.write_all(odd).unwrap();
+    let mut first = [0; 20];
+    stdout.read_exact(&mut first[..odd.len()]).unwrap();
+    assert_eq!(&first[..odd.len()], odd, "it arrives while the input is open");
+    let writer = std::thread::spawn(move || stdin.write_all(&log(FAILED)).unwrap());
+    let mut rest = Vec::new();
+    stdout.read_to_end(&mut rest).unwrap();
+    writer.join().unwrap();
+    assert!(rest == log(FAILED));
+    let output = ended(child, Duration::from_secs(20));
+    assert_eq!(status(&output), 1);
+    assert!(text(&output.stderr).contains("gpu-oom.graph-capture"));
+}
+
+#[test]
+fn a_closed_output_ends_the_program_quietly() {
+    let mut child = start(&["--format", "json"]);
+    drop(child.stdout.take());
+    child.stdin.take().unwrap().write_all(&log(FAILED)).unwrap();
+    let output = ended(child, Duration::from_secs(20));
+    assert_eq!((status(&output), text(&output.stderr).as_str()), (1, ""));
+
+    for args in [&["catalog"][..], &["--help"], &["explain", "gpu-oom"]] {
+        let mut child = start(args);
+        drop(child.stdout.take());
+        let output = ended(child, Duration::from_secs(20));
+        assert_eq!((status(&output), text(&output.stderr).as_str()), (0, ""), "{args:?}");
+    }
+}
+
+#[test]
+fn an_endless_passed_through_input_ends_with_its_reader() {
+    let mut child = start(&["--pass-through"]);
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let writer = std::thread::spawn(move || while stdin.write_all(b"y\n").is_ok() {});
+    let mut some = [0; 2];
+    stdout.read_exact(&mut some).unwrap();
+    drop(stdout);
+    assert_eq!(status(&ended(child, Duration::from_secs(20))), 0);
+    writer.join().unwrap();
+}
+
+#[test]
+fn an_empty_input_is_no_failure() {
+    let output = run(&["--format", "json"]);
+    assert_eq!(status(&output), 0);
+    assert_eq!(json(&output)["outcome"], "no-launch");
+}
+
+#[test]
+fn colour_is_asked_for_or_absent() {
+    assert!(!text(&run(&[FAILED]).stdout).contains('\x1b'));
+    assert!(text(&run(&["--color", "always", FAILED]).stdout).contains('\x1b'));
+    assert!(!text(&run(&["--color", "never", FAILED]).stdout).contains('\x1b'));
+}
+
+#[test]
+fn rules_can_be_listed_explained_checked_and_switched_off() {
+    assert!(text(&run(&["catalog"]).stdout).contains("gpu-oom.graph-capture"));
+    assert!(text(&run(&["explain", "gpu-oom.graph-capture"]).stdout).contains("gpu-oom.graph-capture"));
+    let (_dir, path) = scratch();
+    let check = || run(&["catalog", "check", path.to_str().unwrap()]);
+    assert_eq!(status(&check()), 2, "no rule file");
+    let rule = "[[signature]]\nid = \"x.y\"\nrole = \"benign\"\nprogram = \"vllm\"\nliteral = [\"needle\"]\n\
+                source = \"test\"\nmatch = [\"needle in a haystack\"]\n";
+    fs::write(path.join("x.toml"), rule).unwrap();
+    assert_eq!(status(&check()), 0, "{}", text(&check().stdout));
+    fs::write(path.join("x.toml"), rule.replace("needle in", "nothing in")).unwrap();
+    assert_eq!(status(&check()), 1);
+    assert!(text(&check().stdout).contains("nothing answers it"));
+    fs::write(path.join("x.toml"), "[[signature]]\nwrong = 1\n").unwrap();
+    assert_eq!(status(&check()), 2);
+
+    let structure = json(&run(&["--rules", "none", "--format", "json", FAILED]));
+    let all = json(&run(&["--format", "json", FAILED]));
+    assert_ne!(structure["program"]["version"], Value::Null);
+    assert_eq!(all["cause"]["id"], "gpu-oom.graph-capture");
+}
