@@ -239,3 +239,24 @@ fn outside_code(line: &str) -> String {
     }
     out + rest
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_text_makes_a_view_panic_or_act(text in "(\\PC|[\u{0}-\u{1f}\u{7f}-\u{9f}\u{1b}\\[\\]`|<>\u{202e}\u{200b}]){0,200}", width in 0_usize..200) {
+        let report = sample::hostile(&text);
+        let style = Style { width, ..Style::default() };
+        for format in FORMATS {
+            let rendered = render(&report, format, &style);
+            proptest::prop_assert_eq!(&rendered, &text::safe_lines(&rendered));
+        }
+    }
+
+    #[test]
+    fn a_window_fits_and_holds_its_focus(text in "\\PC{0,120}", start in 0_usize..140, len in 0_usize..40, max in 2_usize..100) {
+        let (shown, focus) = text::window(&text, start..start + len, max);
+        proptest::prop_assert!(text::width(&shown) <= max);
+        proptest::prop_assert!(shown.get(focus).is_some());
+    }
+}
