@@ -9,6 +9,8 @@ use super::{Style, snippet, words};
 
 /// Columns shown of one line of the log.
 const PROOF_WIDTH: usize = 300;
+/// Other processes named.
+const OTHERS_LIMIT: usize = 16;
 /// Lines of evidence in the collapsed list.
 const EVIDENCE_LIMIT: usize = 40;
 
@@ -27,6 +29,12 @@ pub fn render(report: &Report, style: &Style) -> String {
             let lines: Vec<String> = std::iter::once(code(&text) + "\n").chain(places).collect();
             section(&mut out, "The exception", &lines);
         }
+        let others = words::others(report);
+        let others = others
+            .iter()
+            .take(OTHERS_LIMIT)
+            .map(|other| format!("- {}", code(other)));
+        section(&mut out, "Who else died of it", &others.collect::<Vec<_>>());
         remedies(&mut out, report);
         let vain = report.will_not_help.iter().map(|vain| bullet(&vain.title, &vain.why));
         let wrong = report

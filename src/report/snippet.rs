@@ -54,7 +54,9 @@ pub fn blocks(report: &Report) -> Vec<Block<'_>> {
         )
     });
     kept.truncate(MAX_LINES);
-    kept.sort_unstable();
+    // The input of the root comes first: it holds the answer.
+    let of_root = report.snippet.get(root).map(|line| line.input.as_str());
+    kept.sort_by_key(|&at| (report.snippet.get(at).map(|line| line.input.as_str()) != of_root, at));
 
     let mut blocks: Vec<Block<'_>> = Vec::new();
     for line in kept.into_iter().filter_map(|at| report.snippet.get(at)) {
@@ -140,7 +142,7 @@ fn draw(report: &Report, block: &Block<'_>, style: &Style, digits: usize, first:
     if !first {
         characters.ltop = '├';
     }
-    let corner = characters.ltop;
+    let (corner, mark) = (characters.ltop, characters.vbar_break);
     let drawn = GraphicalReportHandler::new_themed(GraphicalTheme { characters, styles })
         .with_width(style.width)
         .with_context_lines(MAX_LINES)
@@ -155,6 +157,10 @@ fn draw(report: &Report, block: &Block<'_>, style: &Style, digits: usize, first:
     let header = lines.next().unwrap_or_default().to_owned();
     let mut body: Vec<String> = lines.map(str::to_owned).collect();
     body.pop();
+    if excerpt.roles.is_empty() {
+        // The silent label that miette needed leaves a mark under its line.
+        body.retain(|line| !line.trim_start().starts_with(mark));
+    }
     (header, body)
 }
 

@@ -101,7 +101,10 @@ fn argument(page: &mut Page<'_>, report: &Report) {
         page.para(&text::clip(&text, page.style.width * 3));
         places.iter().for_each(|place| page.item("  ", place));
     }
-    who_else(page, report);
+    page.section("Who else died of it");
+    for other in words::others(report).iter().take(LIST_LIMIT) {
+        page.item("- ", &text::clip(other, page.style.width * 2));
+    }
     figures(page, report);
     if !report.remedies.is_empty() {
         page.section("What to change, in this order");
@@ -127,50 +130,6 @@ fn argument(page: &mut Page<'_>, report: &Report) {
     for rival in &report.alternatives {
         let told = format!("{} ({}): {}", rival.id, text::percent(rival.confidence), rival.why_not);
         page.item("- ", &safe(&told));
-    }
-}
-
-/// What the other processes said, and where they stood.
-fn who_else(page: &mut Page<'_>, report: &Report) {
-    page.section("Who else died of it");
-    let also = report.root.iter().flat_map(|root| &root.also_in);
-    for id in also {
-        page.item("- ", &format!("{}: the same failure", safe(id)));
-    }
-    let followers = report
-        .evidence
-        .iter()
-        .filter(|e| matches!(e.role.as_str(), "consequence" | "copy" | "exit"));
-    for evidence in followers.take(LIST_LIMIT) {
-        let place = &evidence.place;
-        let who = words::who(place).map(|who| format!(" {who}")).unwrap_or_default();
-        let why = evidence.why.as_deref().filter(|why| !why.is_empty());
-        let told = format!(
-            "{}{who}: {}",
-            words::at(report, place),
-            safe(why.unwrap_or(&place.text))
-        );
-        page.item("- ", &text::clip(&told, page.style.width * 2 - 8));
-    }
-    let root = report.root.as_ref().and_then(|root| root.place.process.as_deref());
-    for process in report
-        .processes
-        .iter()
-        .filter(|p| Some(p.id.as_str()) != root)
-        .take(LIST_LIMIT)
-    {
-        let last = process
-            .last_phase
-            .as_deref()
-            .map(|phase| format!(" last in {}", safe(phase)));
-        let exit = process
-            .exit
-            .as_deref()
-            .map(|exit| format!(" ended with {}", safe(exit)));
-        let told: Vec<String> = [last, exit].into_iter().flatten().collect();
-        if !told.is_empty() {
-            page.item("- ", &format!("{}{}", words::process(process), told.join(",")));
-        }
     }
 }
 

@@ -263,7 +263,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A figure's name and value as they are read: `gpu_free_gib`, 0.2 → `GPU free`, `0.2 GiB`.
+/// A figure's name and value as they are read: `gpu_free_gib`, 1.5 → `GPU free`, `1.5 GiB`; below one in MiB.
 pub fn figure(name: &str, value: f64) -> (String, String) {
     const UNITS: [(&str, &str); 10] = [
         ("_gib", " GiB"),
@@ -281,6 +281,10 @@ pub fn figure(name: &str, value: f64) -> (String, String) {
         .iter()
         .find_map(|(suffix, unit)| Some((name.strip_suffix(suffix)?, *unit)))
         .unwrap_or((name, ""));
+    let (value, unit) = match unit {
+        " GiB" if value != 0.0 && value.abs() < 1.0 => (value * 1024.0, " MiB"),
+        _ => (value, unit),
+    };
     let words: Vec<String> = stem
         .split('_')
         .map(|word| match word {
@@ -372,7 +376,7 @@ mod tests {
         assert_eq!(number(0.02), "0.02");
         assert_eq!(number(139.8), "139.8");
         assert_eq!(seconds(312.4), "5 min 12 s");
-        assert_eq!(figure("gpu_free_gib", 0.2), ("GPU free".into(), "0.2 GiB".into()));
+        assert_eq!(figure("gpu_free_gib", 0.0401), ("GPU free".into(), "41.06 MiB".into()));
         assert_eq!(
             figure("max_seq_len_tokens", 32768.0),
             ("max seq len".into(), "32,768 tokens".into())

@@ -2,7 +2,7 @@
 //!
 //! Owns wording that is computed from several fields. Returns clean text and knows no format.
 
-use super::model::{Attempt, Change, Outcome, PlaceReport, Process, Remedy, Report};
+use super::model::{Attempt, Change, Evidence, Outcome, PlaceReport, Process, Remedy, Report};
 use super::text::{self, safe};
 
 /// Frames shown of an exception.
@@ -87,8 +87,33 @@ pub fn change(change: &Change) -> String {
 pub fn at(report: &Report, place: &PlaceReport) -> String {
     match report.examined.files {
         0 | 1 => format!("line {}", text::count(place.line)),
-        _ => format!("{}:{}", safe(&place.input), place.line),
+        _ => format!("{}:{}", short_input(report, &place.input), place.line),
     }
+}
+
+/// An input without the folders that all inputs of the report share.
+fn short_input(report: &Report, input: &str) -> String {
+    let folder = |path: &str| path.rfind('/').map_or(0, |at| at + 1);
+    let shared = report.evidence.iter().fold(folder(input), |len, e| {
+        let same = e
+            .place
+            .input
+            .bytes()
+            .zip(input.bytes())
+            .take(len)
+            .take_while(|(a, b)| a == b)
+            .count();
+        folder(input.get(..same).unwrap_or_default())
+    });
+    safe(input.get(shared..).unwrap_or(input)).into_owned()
+}
+
+/// A source file without the folder that Python packages are installed in.
+fn short_file(path: &str) -> &str {
+    ["site-packages/", "dist-packages/"]
+        .iter()
+        .find_map(|folder| path.split_once(folder).map(|(_, rest)| rest))
+        .unwrap_or(path)
 }
 
 /// The remedy that belongs together with this one, by its number.
@@ -107,10 +132,24 @@ pub fn exception(report: &Report) -> Option<(String, Vec<String>)> {
         .iter()
         .rev()
         .take(FRAMES)
-        .map(|frame| safe(&format!("in {}, {}:{}", frame.function, frame.file, frame.line)).into_owned())
+        .map(|frame| {
+            safe(&format!(
+                "in {}, {}:{}",
+                frame.function,
+                short_file(&frame.file),
+                frame.line
+            ))
+            .into_owned()
+        })
         .collect();
-    if !exception.chain.is_empty() {
-        told.push(format!("raised again as {}", safe(&exception.chain.join(", then "))));
+    let outer: Vec<&str> = exception
+        .chain
+        .iter()
+        .map(String::as_str)
+        .filter(|kind| *kind != exception.kind)
+        .collect();
+    if !outer.is_empty() {
+        told.push(format!("raised again as {}", safe(&outer.join(", then "))));
     }
     Some((safe(&format!("{}: {first}", exception.kind)).into_owned(), told))
 }
@@ -149,8 +188,9 @@ pub struct Step {
     pub seconds: Option<f64>,
 }
 
-/// The way of the launch as the process of the root saw it. What came before that process was born is told by
-/// the processes that were there.
+/// The way of the launch as the process of the root went it. What came before that process was born is told by
+/// the processes that were there; what an engine prints on one rank only is told by its peers. A failed launch
+/// ends in the phase of its death.
 pub fn path(report: &Report) -> Vec<Step> {
     let root = report.root.as_ref().and_then(|root| root.place.process.as_deref());
     let furthest = || report.timeline.last().map(|entry| entry.process.as_str());
@@ -158,6 +198,8 @@ pub fn path(report: &Report) -> Vec<Step> {
     let Some(main) = root.filter(of_root).or_else(furthest) else {
         return Vec::new();
     };
+    let role = |id: &str| report.processes.iter().find(|p| p.id == id).map(|p| p.role.as_str());
+    let peer = |id: &str| id == main || (role(main).is_some() && role(id) == role(main));
     let born = report
         .timeline
         .iter()
@@ -165,13 +207,21 @@ pub fn path(report: &Report) -> Vec<Step> {
         .unwrap_or(0);
     let mut steps: Vec<Step> = Vec::new();
     for (n, entry) in report.timeline.iter().enumerate() {
-        if n >= born && entry.process != main || steps.iter().any(|step| step.phase == entry.phase) {
-            continue;
+        if (n < born || peer(&entry.process)) && steps.iter().all(|step| step.phase != entry.phase) {
+            steps.push(Step {
+                phase: safe(&entry.phase).into_owned(),
+                seconds: entry.seconds,
+            });
         }
-        steps.push(Step {
-            phase: safe(&entry.phase).into_owned(),
-            seconds: entry.seconds,
-        });
+    }
+    if let Some(death) = report.phase.as_deref().filter(|_| report.outcome == Outcome::Failed) {
+        match steps.iter().position(|step| step.phase == death) {
+            Some(at) => steps.truncate(at + 1),
+            None => steps.push(Step {
+                phase: safe(death).into_owned(),
+                seconds: None,
+            }),
+        }
     }
     steps
 }
@@ -179,24 +229,56 @@ pub fn path(report: &Report) -> Vec<Step> {
 /// The path in one line; the last step of a failed launch is marked.
 pub fn path_line(report: &Report) -> String {
     let steps = path(report);
-    let last = steps.len().saturating_sub(1);
     let told: Vec<String> = steps
         .iter()
-        .enumerate()
-        .map(|(n, step)| {
-            let at = step
-                .seconds
-                .map(|s| format!(" {}", text::seconds(s)))
-                .unwrap_or_default();
-            let dead = if n == last && report.outcome == Outcome::Failed {
-                " ✗"
-            } else {
-                ""
-            };
-            format!("{}{at}{dead}", step.phase)
+        .map(|step| {
+            let at = step.seconds.map(|s| format!(" {}", text::seconds(s)));
+            step.phase.clone() + &at.unwrap_or_default()
         })
         .collect();
-    told.join(" → ")
+    let dead = if steps.is_empty() || report.outcome != Outcome::Failed {
+        ""
+    } else {
+        " ✗"
+    };
+    told.join(" → ") + dead
+}
+
+/// What became of the other processes, one phrase each, and what those said of whom no process is known.
+pub fn others(report: &Report) -> Vec<String> {
+    let root = report.root.as_ref();
+    let victim = root.and_then(|root| root.place.process.as_deref());
+    let follows = |e: &&Evidence| matches!(e.role.as_str(), "consequence" | "copy" | "exit");
+    let said = |e: &Evidence| {
+        let why = e.why.as_deref().filter(|why| !why.is_empty());
+        safe(&format!("{}: {}", at(report, &e.place), why.unwrap_or(&e.place.text))).into_owned()
+    };
+    let mut out = Vec::new();
+    for process in report.processes.iter().filter(|p| Some(p.id.as_str()) != victim) {
+        let same = root
+            .is_some_and(|root| root.also_in.contains(&process.id))
+            .then(|| "the same failure".to_owned());
+        let last = process.last_phase.as_deref().map(|phase| format!("last in {phase}"));
+        let exit = process.exit.as_deref().map(|exit| format!("ended with {exit}"));
+        let line = report
+            .evidence
+            .iter()
+            .filter(follows)
+            .find(|e| e.place.process.as_ref() == Some(&process.id));
+        let told: Vec<String> = [same, last, exit, line.map(said)].into_iter().flatten().collect();
+        if !told.is_empty() {
+            out.push(format!("{} – {}", self::process(process), safe(&told.join(", "))));
+        }
+    }
+    out.extend(
+        report
+            .evidence
+            .iter()
+            .filter(follows)
+            .filter(|e| e.place.process.is_none())
+            .map(said),
+    );
+    out
 }
 
 /// Earlier attempts in a sentence, where there was more than one.
