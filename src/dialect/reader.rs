@@ -349,6 +349,7 @@ impl<'c> Reader<'c> {
             last_line: place.line,
             torn: false,
             key: 0,
+            opener: Mark { place, speaker },
         };
         self.block(block, true);
     }
@@ -374,11 +375,8 @@ impl<'c> Reader<'c> {
         };
         let mut chain = Vec::with_capacity(block.chain.len());
         let mut captured: Vec<Captured> = Vec::with_capacity(block.chain.len());
-        let mut speaker = usize::MAX;
+        let speaker = block.opener.speaker;
         for raw in block.chain {
-            if let Some((_, mark)) = raw.lines.first() {
-                speaker = mark.speaker;
-            }
             let Some((exception, found)) = self.exception(raw) else {
                 continue;
             };
@@ -402,6 +400,16 @@ impl<'c> Reader<'c> {
             }
             event.exit = event.exit.or(found.exit);
             event.method = event.method.take().or(found.method);
+        }
+        // Ray's header above a remote traceback names the process in which it arose.
+        for exception in &chain {
+            let Some(carrier) = super::ray_carrier::find(&exception.message) else {
+                continue;
+            };
+            if event.victim.is_empty() {
+                event.victim = carrier.victim();
+            }
+            event.method = event.method.take().or_else(|| carrier.method.map(Into::into));
         }
         let (first_line, last_line, torn) = (block.first_line, block.last_line, block.torn);
         event.fact = Fact::Traceback(Box::new(Traceback {

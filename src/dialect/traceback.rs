@@ -85,6 +85,8 @@ pub struct Block<P> {
     pub torn: bool,
     /// The key it was opened with.
     pub key: u64,
+    /// Place of the line that opened it, which names the speaker where the lines below carry no prefix.
+    pub opener: P,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,7 +157,7 @@ impl<P: Clone> Assembler<P> {
     ) -> Taken {
         let text = strip_margin(line.message);
         if let Some(head) = traceback_head(text) {
-            return self.begin(key, bare, head, line, out);
+            return self.begin(key, bare, head, line, place, out);
         }
         let trimmed = text.trim_start();
         if bare && trimmed.starts_with("Exception ignored in") || trimmed.ends_with("was never retrieved") {
@@ -221,7 +223,7 @@ impl<P: Clone> Assembler<P> {
         }
     }
 
-    fn begin(&mut self, key: u64, bare: bool, head: Head, line: Line<'_>, out: &mut Vec<Block<P>>) -> Taken {
+    fn begin(&mut self, key: u64, bare: bool, head: Head, line: Line<'_>, place: &P, out: &mut Vec<Block<P>>) -> Taken {
         let target = if self.open.contains_key(&key) || !bare {
             key
         } else {
@@ -248,7 +250,7 @@ impl<P: Clone> Assembler<P> {
         } else {
             Shape::Python
         };
-        self.insert(key, shape, line);
+        self.insert(key, shape, line, place);
         if !bare {
             self.adopter = Some(key);
         } else {
@@ -257,7 +259,7 @@ impl<P: Clone> Assembler<P> {
         Taken::Yes
     }
 
-    fn insert(&mut self, key: u64, shape: Shape, line: Line<'_>) {
+    fn insert(&mut self, key: u64, shape: Shape, line: Line<'_>, place: &P) {
         let block = Block {
             chain: Vec::new(),
             shape,
@@ -266,6 +268,7 @@ impl<P: Clone> Assembler<P> {
             last_line: line.no,
             torn: false,
             key,
+            opener: place.clone(),
         };
         let open = Open {
             block,
@@ -295,7 +298,7 @@ impl<P: Clone> Assembler<P> {
             return Taken::No;
         }
         self.close(key, out);
-        self.insert(key, Shape::Native, line);
+        self.insert(key, Shape::Native, line, place);
         if let Some(open) = self.open.get_mut(&key) {
             open.current.kind = "Fatal Python error".to_owned();
             let message = text.strip_prefix("Fatal Python error: ").unwrap_or(text);

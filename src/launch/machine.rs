@@ -74,13 +74,26 @@ impl Engine {
                 _ => 1,
             };
             let named = signature.map_or("", |s| s.def.program.as_str());
+            // The form of a header alone proves no engine: others log in vLLM's and SGLang's layout too.
+            let spoken = match event.speaker.program {
+                Program::Vllm
+                    if !engine_label(
+                        event.speaker.label.as_deref(),
+                        &["EngineCore", "Worker", "VllmWorker", "APIServer", "ApiServer"],
+                    ) =>
+                {
+                    Program::Unknown
+                }
+                Program::Sglang if event.speaker.coords.is_empty() => Program::Unknown,
+                program => program,
+            };
             let program = match named {
                 "vllm" => Program::Vllm,
                 "sglang" => Program::Sglang,
                 "ray" => Program::Ray,
                 "torch" => Program::Torch,
                 "nccl" => Program::Nccl,
-                _ => event.speaker.program,
+                _ => spoken,
             };
             let slot = match program {
                 Program::Vllm => 0,
@@ -136,6 +149,10 @@ impl Engine {
             .position(|tier| tier.contains(&phase))
             .map_or(0, |i| i + 1)
     }
+}
+
+fn engine_label(label: Option<&str>, known: &[&str]) -> bool {
+    label.is_some_and(|l| known.iter().any(|k| l.starts_with(k)))
 }
 
 fn engine_of_frames(fact: &Fact) -> Option<usize> {

@@ -94,6 +94,8 @@ pub struct Process {
     pub explicit: bool,
     /// Whether the name of its file identifies it.
     pub by_file: bool,
+    /// Whether it turned out to be another entry of the table.
+    pub absorbed: bool,
 }
 
 /// All processes.
@@ -157,8 +159,32 @@ impl Processes {
             table.add(&Speaker::default(), &FileHint::default(), InputId(0));
         }
         table.link_ranks();
+        table.join_by_rank();
         table.name();
         table
+    }
+
+    /// Lines that name only a rank (`[rank3]: `) are of the process that is known to have that rank.
+    fn join_by_rank(&mut self) {
+        for from in 0..self.list.len() {
+            let Some(bare) = self.list.get(from).filter(|p| p.pid.is_none() && p.label.is_none()) else {
+                continue;
+            };
+            let Some(rank) = bare.rank else { continue };
+            let mut fits = self.list.iter().enumerate().filter(|(i, p)| {
+                *i != from && p.rank == Some(rank) && p.pid.is_some() && (bare.node.is_none() || p.node == bare.node)
+            });
+            let (Some((to, _)), None) = (fits.next(), fits.next()) else {
+                continue;
+            };
+            self.by_speaker
+                .values_mut()
+                .filter(|id| id.0 == from)
+                .for_each(|id| *id = ProcessId(to));
+            if let Some(bare) = self.list.get_mut(from) {
+                bare.absorbed = true;
+            }
+        }
     }
 
     /// All processes in order of first appearance.
@@ -239,6 +265,7 @@ impl Processes {
             process.role = process.role.max(ProcessRole::Worker);
             process.rank = victim.rank;
         }
+        self.link_ranks();
         self.name();
         Some(id)
     }
@@ -262,6 +289,7 @@ impl Processes {
             exit: None,
             explicit: speaker.explicit,
             by_file: file.label.is_some() || file.rank.is_some(),
+            absorbed: false,
         });
         let id = ProcessId(self.list.len() - 1);
         self.update(id, speaker, file, &Identity::default());
@@ -298,19 +326,22 @@ impl Processes {
         known.model = known.model.take().or_else(|| identity.model.clone());
     }
 
+    /// On one node a local rank is the global rank.
     /// With tensor parallelism alone (no PP or DP in sight, one world), the TP rank is the global rank.
     fn link_ranks(&mut self) {
         let only_tp = self
             .list
             .iter()
             .all(|p| p.coords.pp.unwrap_or(0) == 0 && p.coords.dp.unwrap_or(0) == 0);
-        if !only_tp {
-            return;
-        }
-        for process in &mut self.list {
-            if process.role == ProcessRole::Worker && process.rank.is_none() {
-                process.rank = process.coords.tp;
-            }
+        let nodes: std::collections::HashSet<_> = self.list.iter().filter_map(|p| p.node.as_ref()).collect();
+        let one_node = nodes.len() <= 1;
+        for process in self
+            .list
+            .iter_mut()
+            .filter(|p| p.role == ProcessRole::Worker && p.rank.is_none())
+        {
+            let local = process.coords.local.filter(|_| one_node);
+            process.rank = process.coords.tp.filter(|_| only_tp).or(local);
         }
     }
 

@@ -61,9 +61,11 @@ fn first_printing(launches: &Launches, failures: &[Failure], best: usize) -> usi
     let Some(chosen) = failures.get(best) else { return best };
     let same = |f: &Failure| f.cause == chosen.cause && f.key == chosen.key && !f.survived;
     let order = |&i: &usize| {
-        let Some(f) = failures.get(i) else { return (true, 0, i) };
+        let Some(f) = failures.get(i) else {
+            return (true, 0_u8, i);
+        };
         let quoted = f.traceback == Some(TracebackKind::Quoted);
-        (quoted, std::cmp::Reverse(depth(launches, f)).0 as usize, i)
+        (quoted, depth(launches, f), i)
     };
     (0..failures.len())
         .filter(|&i| failures.get(i).is_some_and(same))
@@ -73,7 +75,10 @@ fn first_printing(launches: &Launches, failures: &[Failure], best: usize) -> usi
 
 /// 0 for the processes that hold a device, more for those that only hear of it.
 fn depth(launches: &Launches, failure: &Failure) -> u8 {
-    match launches.processes.get(failure.teller).role {
+    let teller = launches.processes.get(failure.teller);
+    match teller.role {
+        // `[rank0]: ` is how torch prints the end of any process that joined a group, engine core or worker.
+        ProcessRole::Worker if teller.label.is_none() => 1,
         ProcessRole::Worker => 0,
         ProcessRole::EngineCore => 1,
         ProcessRole::ApiServer => 2,
