@@ -111,6 +111,18 @@ fn wrong_usage_is_2_and_says_what_to_do() {
 }
 
 #[test]
+fn a_folder_without_a_log_is_2() {
+    let (_dir, path) = scratch();
+    let empty = run(&[path.to_str().unwrap()]);
+    assert_eq!(status(&empty), 2);
+    assert!(text(&empty.stderr).contains("There is no file in it."));
+    fs::write(path.join("core.1"), b"\x7fELF\x02\x01").unwrap();
+    let binary = run(&[path.to_str().unwrap()]);
+    assert_eq!(status(&binary), 2);
+    assert!(text(&binary.stderr).contains("1 binary entry is left out"));
+}
+
+#[test]
 fn standard_input_and_a_file_give_the_same_report() {
     let mut file = json(&run(&["--format", "json", FAILED]));
     for mut report in [
@@ -214,7 +226,7 @@ fn the_first_signal_waits_for_the_end_and_the_second_reports_at_once() {
     let mut stdin = child.stdin.take().unwrap();
     let log = log(FAILED);
     stdin.write_all(&log[..log.len() / 2]).unwrap();
-    std::thread::sleep(Duration::from_millis(500));
+    std::thread::sleep(Duration::from_secs(1));
     signal(&child, "INT");
     std::thread::sleep(Duration::from_millis(500));
     assert!(child.try_wait().unwrap().is_none(), "the first signal waits");
@@ -227,7 +239,7 @@ fn the_first_signal_waits_for_the_end_and_the_second_reports_at_once() {
     let mut child = start(&["--format", "json"]);
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&log[..log.len() / 2]).unwrap();
-    std::thread::sleep(Duration::from_millis(500));
+    std::thread::sleep(Duration::from_secs(1));
     signal(&child, "INT");
     std::thread::sleep(Duration::from_millis(100));
     signal(&child, "TERM");

@@ -73,7 +73,10 @@ pub enum CliError {
 impl CliError {
     /// When no input is left; pairs of an input and why it cannot be read.
     pub fn nothing_readable<'a>(skipped: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let reasons: Vec<String> = skipped.map(|(input, why)| format!("{input}: {why}")).collect();
+        let mut reasons: Vec<String> = skipped.map(|(input, why)| format!("{input}: {why}")).collect();
+        if reasons.is_empty() {
+            reasons.push("There is no file in it.".to_owned());
+        }
         Self::NothingReadable {
             reasons: reasons.join("\n"),
         }

@@ -22,8 +22,6 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// Examines, reports and returns the status.
 pub fn run(args: &Examine) -> Result<u8, CliError> {
-    let catalog = &args.rules.load()?;
-    let fail_on = FailOn::new(&args.fail_on, catalog).map_err(|word| CliError::FailOn { word })?;
     let limits = Limits::default();
     let found = discover(&args.paths, &limits);
     let missed: Vec<&Skipped> = found
@@ -32,11 +30,19 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
         .filter(|s| s.kind == SkipKind::Unreadable)
         .collect();
     if found.inputs.is_empty() {
-        return Err(CliError::nothing_readable(
-            missed.iter().map(|s| (s.input.as_str(), s.why.as_str())),
-        ));
+        let skipped = found.skipped.iter().map(|s| (s.input.as_str(), s.why.as_str()));
+        return Err(CliError::nothing_readable(skipped));
     }
+    // Files are examined first: standard input may be reported on while it is still open, and they belong into that
+    // report. But it is read from the very start, so that it passes through without delay.
+    let (stdin, files): (Vec<_>, Vec<_>) = found.inputs.iter().partition(|input| input.is_stdin());
+    let pipe = match stdin.is_empty() {
+        true => None,
+        false => Some(pipe(args, &limits)?),
+    };
     missed.iter().for_each(|s| warn(&s.input, &s.why));
+    let catalog = &args.rules.load()?;
+    let fail_on = FailOn::new(&args.fail_on, catalog).map_err(|word| CliError::FailOn { word })?;
 
     let options = Options {
         limits,
@@ -64,14 +70,27 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
         .skipped
         .iter()
         .for_each(|s| session.examiner.skip(&s.input, &s.why));
-    // Files first: standard input may be reported on while it is still open, and they belong into that report.
-    let (stdin, files): (Vec<_>, Vec<_>) = found.inputs.iter().partition(|input| input.is_stdin());
     session.files(&files);
-    if stdin.is_empty() {
-        session.publish(None)
-    } else {
-        session.stdin()
+    match pipe {
+        Some(pipe) => session.stdin(pipe),
+        None => session.publish(None),
     }
+}
+
+/// Starts to read standard input.
+fn pipe(args: &Examine, limits: &Limits) -> Result<Pipe, CliError> {
+    let signals = if io::stdin().is_terminal() {
+        remark("reading standard input; Ctrl-D ends it");
+        Signals::default()
+    } else {
+        Signals::watch().map_err(CliError::Signals)?
+    };
+    let patience = Patience {
+        settle: args.pipe.settle,
+        grace: GRACE,
+    };
+    let copy = args.pipe.pass_through.then(io::stdout);
+    Ok(Pipe::start(io::stdin(), copy, patience, signals, limits))
 }
 
 /// An examination with what was already said of it.
@@ -122,20 +141,7 @@ impl Session<'_> {
         progress.finish_and_clear();
     }
 
-    fn stdin(&mut self) -> Result<u8, CliError> {
-        let signals = if io::stdin().is_terminal() {
-            remark("reading standard input; Ctrl-D ends it");
-            Signals::default()
-        } else {
-            Signals::watch().map_err(CliError::Signals)?
-        };
-        let pipe = &self.args.pipe;
-        let patience = Patience {
-            settle: pipe.settle,
-            grace: GRACE,
-        };
-        let copy = pipe.pass_through.then(io::stdout);
-        let mut pipe = Pipe::start(io::stdin(), copy, patience, signals, &self.limits);
+    fn stdin(&mut self, mut pipe: Pipe) -> Result<u8, CliError> {
         let profile = Profile::of(pipe.sample());
         let newest_first = profile.newest_first();
         profile.notes().into_iter().for_each(|note| self.examiner.note(note));
