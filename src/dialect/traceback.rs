@@ -621,7 +621,8 @@ fn is_exception_type(kind: &str) -> bool {
     if last.starts_with(|c: char| c.is_ascii_uppercase()) {
         return plain.contains('.') || looks_like_error(last) || last.chars().any(|c| c.is_ascii_lowercase());
     }
-    matches!(last, "error" | "gaierror" | "timeout" | "herror")
+    // Without a module it is a tool's own word: `error: the path does not exist`.
+    plain.contains('.') && matches!(last, "error" | "gaierror" | "timeout" | "herror")
 }
 
 /// Whether the name of a type says that it is an exception.
@@ -769,6 +770,7 @@ mod tests {
         );
         assert_eq!(exception_line("INFO: x"), None);
         assert_eq!(exception_line("some words: x"), None);
+        assert_eq!(exception_line("error: no such path"), None);
         assert_eq!(bare_kind("AssertionError"), Some(("AssertionError", "")));
         assert_eq!(bare_kind("Hello"), None);
     }
