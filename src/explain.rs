@@ -8,6 +8,7 @@ mod layout;
 use crate::catalog::Catalog;
 use crate::catalog::matcher::Signature;
 use crate::catalog::schema::{CauseDef, RemedyDef, Role};
+use crate::remedy::template;
 use layout::Page;
 
 /// Sample lines shown of one signature on the page of its cause.
@@ -149,7 +150,7 @@ fn cause_page(page: &mut Page, catalog: &Catalog, cause: &CauseDef) {
     }
     page.section("What to change, best first");
     for (n, remedy) in remedies_for(catalog, &cause.id).iter().enumerate() {
-        page.item(&format!("{}. ", n + 1), plain_title(remedy));
+        page.item(&format!("{}. ", n + 1), &plain_title(remedy));
         page.para_at(5, &format!("{} Risk: {}. ({})", remedy.cost, remedy.risk, remedy.id));
     }
     page.section("What does not help");
@@ -233,17 +234,18 @@ fn signature_page(page: &mut Page, catalog: &Catalog, signature: &Signature) {
 }
 
 fn remedy_page(page: &mut Page, catalog: &Catalog, remedy: &RemedyDef) {
-    page.title(&remedy.id, plain_title(remedy));
+    page.title(&remedy.id, &plain_title(remedy));
     page.para(&remedy.why);
     page.blank();
     for change in &remedy.change {
         // Placeholders are filled from a launch; without one only the name is known.
+        let name = template::plain(&change.name).unwrap_or_else(|| change.name.clone());
         let to = change
             .to
             .as_deref()
-            .filter(|to| !to.contains('{'))
+            .and_then(template::plain)
             .map(|to| format!(" {to}"));
-        page.fact("set", &format!("{}{}", change.name, to.unwrap_or_default()));
+        page.fact("set", &format!("{name}{}", to.unwrap_or_default()));
     }
     page.fact("cost", &remedy.cost);
     page.fact("risk", &remedy.risk);
@@ -305,8 +307,9 @@ fn remedies_for<'a>(catalog: &'a Catalog, cause: &str) -> Vec<&'a RemedyDef> {
     found.into_iter().map(|(_, remedy)| remedy).collect()
 }
 
-fn plain_title(remedy: &RemedyDef) -> &str {
-    remedy.plain_title.as_deref().unwrap_or(&remedy.title)
+fn plain_title(remedy: &RemedyDef) -> String {
+    let title = remedy.plain_title.as_ref().unwrap_or(&remedy.title);
+    template::plain(title).unwrap_or_else(|| title.clone())
 }
 
 fn versions(range: &str) -> String {

@@ -1,0 +1,336 @@
+//! The memory account: who holds how much of which pool, what was asked for, by how much it is short.
+//!
+//! Owns the sum of the root process's figures for one device or one node, and says what does not add up. Never
+//! computes a change (see `remedy`) and never mixes figures of two processes.
+
+use crate::remedy::evidence::Evidence;
+use crate::report::model::{Holder, Memory};
+
+/// A difference below this is measuring error, in GiB.
+const NOISE: f64 = 0.5;
+
+/// Parts of the process on the device: figure and what it is. Only the first that is there of each group counts.
+const PARTS: &[(&str, &[&str])] = &[
+    ("weights", &["weights_gib"]),
+    ("activation peak", &["activation_peak_gib"]),
+    ("outside torch (context, NCCL)", &["non_torch_gib"]),
+    ("CUDA graphs", &["graph_gib", "private_pools_gib", "graph_estimate_gib"]),
+    ("reserved by torch, not in use", &["torch_reserved_unallocated_gib"]),
+];
+
+/// The account of the pool that the cause is about; `None` if the log has no figure of it.
+pub fn account(e: &Evidence) -> Option<Memory> {
+    let host = matches!(e.family(), "host-mem") || e.figure("node_used_gib").is_some() && e.family() != "gpu-oom";
+    let mut memory = if host { node(e) } else { device(e) };
+    memory.short_by_gib = short_by(e).filter(|short| *short > 0.0).map(rounded);
+    memory.holders.retain(|holder| holder.gib > 0.005);
+    memory.holders.sort_by(|a, b| b.gib.total_cmp(&a.gib));
+    memory
+        .holders
+        .iter_mut()
+        .for_each(|holder| holder.gib = rounded(holder.gib));
+    let says_something = memory.total_gib.is_some()
+        || memory.free_at_start_gib.is_some()
+        || memory.short_by_gib.is_some()
+        || !memory.holders.is_empty();
+    says_something.then_some(memory)
+}
+
+/// The account of one device.
+fn device(e: &Evidence) -> Memory {
+    let total = e.device_total().map(|gib| gib.0);
+    let mut memory = empty(if e.is_unified() { "unified" } else { "gpu" }, e);
+    memory.device = e.device;
+    memory.total_gib = total.map(rounded);
+    memory.free_at_start_gib = free_at_start(e).map(rounded);
+    memory.requested_gib = requested(e, total).map(rounded);
+    memory.holders = own_parts(e);
+    other_part(e, &mut memory.holders);
+    others(e, &mut memory.holders);
+    let free = e.figure("gpu_free_gib").filter(|_| e.family() == "gpu-oom");
+    if let (Some(free), Some(tried)) = (free, e.figure("tried_to_allocate_gib")) {
+        memory
+            .notes
+            .push(format!("{free:.2} GiB were free when {tried:.2} GiB were asked for."));
+    }
+    if let (Some(total), Some(free)) = (total, free) {
+        unexplained(e, total - free, &mut memory);
+    }
+    if total.is_none() {
+        memory
+            .notes
+            .push("The log does not state the device's total memory.".to_owned());
+    }
+    memory
+}
+
+/// What this process holds beside its known parts, if the message gives its sum.
+fn other_part(e: &Evidence, holders: &mut Vec<Holder>) {
+    let Some(sum) = e.figure("process_in_use_gib") else {
+        return;
+    };
+    let known: f64 = holders.iter().map(|holder| holder.gib).sum();
+    let (what, rest) = if holders.is_empty() {
+        ("this process", sum)
+    } else {
+        ("this process, the rest", sum - known)
+    };
+    if rest > NOISE {
+        holders.push(Holder {
+            what: what.to_owned(),
+            gib: rest,
+        });
+    }
+}
+
+/// Other processes that the log names.
+fn others(e: &Evidence, holders: &mut Vec<Holder>) {
+    let named = e.other_holders.iter().filter(|(_, gib)| gib.is_finite());
+    holders.extend(named.map(|(pid, gib)| Holder {
+        what: format!("process {pid}"),
+        gib: *gib,
+    }));
+    if e.other_holders.is_empty()
+        && let Some(gib) = e.other_processes()
+    {
+        holders.push(Holder {
+            what: "other processes".to_owned(),
+            gib: gib.0,
+        });
+    }
+}
+
+/// Says how much of the used memory nobody in the log accounts for.
+fn unexplained(e: &Evidence, used: f64, memory: &mut Memory) {
+    let own = e.figure("process_in_use_gib");
+    let own = own.unwrap_or_else(|| memory.holders.iter().map(|holder| holder.gib).sum());
+    let other = e.other_processes().map_or(0.0, |gib| gib.0);
+    let rest = used - own - other;
+    if rest > NOISE {
+        let who = if e.figure("process_in_use_gib").is_some() {
+            "processes that the log does not name"
+        } else {
+            "what the log does not name"
+        };
+        memory
+            .notes
+            .push(format!("{rest:.2} GiB of the used memory belong to {who}."));
+    } else if rest < -NOISE {
+        memory
+            .notes
+            .push(format!("The parts add up to {:.2} GiB more than is in use.", -rest));
+    }
+}
+
+/// Weights, activations, KV cache and so on, as far as the log states them.
+fn own_parts(e: &Evidence) -> Vec<Holder> {
+    let part = |(what, names): &(&str, &[&str])| {
+        let gib = names.iter().find_map(|name| e.figure(name))?;
+        Some(Holder {
+            what: (*what).to_owned(),
+            gib,
+        })
+    };
+    let mut parts: Vec<Holder> = PARTS.iter().filter_map(part).collect();
+    if let Some(gib) = e.figure("kv_cache_gib").or_else(|| kv_in_place(e)) {
+        parts.push(Holder {
+            what: "KV cache".to_owned(),
+            gib,
+        });
+    }
+    parts
+}
+
+/// The KV cache as sized, once it is allocated.
+fn kv_in_place(e: &Evidence) -> Option<f64> {
+    let allocated = matches!(
+        e.phase?,
+        "graph-capture" | "compile" | "warmup" | "serve-start" | "serving"
+    );
+    e.figure("kv_available_gib").filter(|_| allocated)
+}
+
+fn free_at_start(e: &Evidence) -> Option<f64> {
+    let checked_at_start = matches!(e.cause, "gpu-mem.occupied" | "gpu-mem.imbalance");
+    let checked = || e.figure("gpu_free_gib").filter(|_| checked_at_start);
+    e.figure("initial_free_gib")
+        .or_else(checked)
+        .or_else(|| e.figure("load_avail_gib"))
+}
+
+fn requested(e: &Evidence, total: Option<f64>) -> Option<f64> {
+    let by_share = || Some(total? * e.utilization()?.share.0);
+    let by_fraction = || Some(e.figure("load_avail_gib")? * e.number("mem_fraction_static")?);
+    e.figure("requested_gib").or_else(by_fraction).or_else(by_share)
+}
+
+/// The account of one node's memory.
+fn node(e: &Evidence) -> Memory {
+    let mut memory = empty(if e.is_unified() { "unified" } else { "host" }, e);
+    let total = e.figure("node_limit_gib").or_else(|| e.figure("host_total_gib"));
+    memory.total_gib = total.map(rounded);
+    memory.requested_gib = e.figure("requested_gib").map(rounded);
+    let used = e.figure("node_used_gib");
+    if e.is_unified() {
+        memory.holders = own_parts(e);
+    } else if let Some(gib) = e.figure("victim_used_gib") {
+        memory.holders.push(Holder {
+            what: "the killed process".to_owned(),
+            gib,
+        });
+    }
+    let known: f64 = memory.holders.iter().map(|holder| holder.gib).sum();
+    if let Some(used) = used {
+        let what = if memory.holders.is_empty() {
+            "in use on the node"
+        } else {
+            "everything else on the node"
+        };
+        memory.holders.push(Holder {
+            what: what.to_owned(),
+            gib: used - known,
+        });
+        if used - known < -NOISE {
+            memory.notes.push(format!(
+                "The parts add up to {:.2} GiB more than the node had in use.",
+                known - used
+            ));
+        }
+    }
+    if let (Some(limit), Some(threshold)) = (total, threshold(e)) {
+        memory.notes.push(format!(
+            "Ray's threshold is {:.2} GiB ({threshold:.2} of the pool).",
+            limit * threshold
+        ));
+    }
+    memory
+}
+
+fn threshold(e: &Evidence) -> Option<f64> {
+    let value = e.figure("node_threshold_fraction")?;
+    Some(if value > 1.5 { value / 100.0 } else { value })
+}
+
+/// By how much the account is short, as far as the cause has such a difference.
+fn short_by(e: &Evidence) -> Option<f64> {
+    let difference = |need: &str, have: &str| Some(e.figure(need)? - e.figure(have)?);
+    match e.cause {
+        "gpu-mem.occupied" => difference("requested_gib", "gpu_free_gib"),
+        "gpu-mem.kv-too-small" => difference("kv_needed_gib", "kv_available_gib"),
+        "gpu-mem.no-kv-blocks" => e.figure("kv_available_gib").map(|gib| -gib),
+        "host-mem.ray-monitor" => Some(e.figure("node_used_gib")? - threshold(e)? * e.figure("node_limit_gib")?),
+        "host-mem.budget" => difference("requested_gib", "host_available_gib"),
+        "host-mem.shm" => Some(difference("shm_required_mib", "shm_free_mib")? / 1024.0),
+        _ if e.family() == "gpu-oom" => difference("tried_to_allocate_gib", "gpu_free_gib"),
+        _ => None,
+    }
+}
+
+fn empty(pool: &str, e: &Evidence) -> Memory {
+    Memory {
+        pool: pool.to_owned(),
+        process: e.process.map(str::to_owned),
+        device: None,
+        total_gib: None,
+        free_at_start_gib: None,
+        requested_gib: None,
+        holders: Vec::new(),
+        short_by_gib: None,
+        notes: Vec::new(),
+    }
+}
+
+/// Figures are printed with two decimals; a third is kept for what is small.
+fn rounded(gib: f64) -> f64 {
+    (gib * 1000.0).round() / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remedy::evidence::testing::Case;
+
+    fn holds(memory: &Memory, what: &str) -> Option<f64> {
+        memory
+            .holders
+            .iter()
+            .find(|holder| holder.what == what)
+            .map(|holder| holder.gib)
+    }
+
+    #[test]
+    fn an_out_of_memory_message_is_an_account() {
+        let case = Case::figures(&[
+            ("gpu_total_gib", 139.80),
+            ("gpu_free_gib", 0.013),
+            ("tried_to_allocate_gib", 0.02),
+            ("process_in_use_gib", 128.66),
+            ("weights_gib", 15.0),
+            ("kv_available_gib", 112.28),
+        ])
+        .holder(1413, 11.12);
+        let memory = account(&case.evidence("gpu-oom.graph-capture", "vllm", "0.25.1", "graph-capture")).unwrap();
+        assert_eq!(memory.pool, "gpu");
+        assert_eq!(memory.requested_gib, Some(128.616)); // 0.92 x 139.80
+        assert_eq!(memory.short_by_gib, Some(0.007));
+        assert_eq!(memory.holders.first().map(|h| h.what.as_str()), Some("KV cache"));
+        assert_eq!(holds(&memory, "process 1413"), Some(11.12));
+        assert_eq!(holds(&memory, "this process, the rest"), Some(1.38)); // 128.66 - 15.0 - 112.28
+        assert_eq!(memory.notes.len(), 1, "{:?}", memory.notes);
+    }
+
+    #[test]
+    fn memory_that_nobody_names_is_said() {
+        let case = Case::figures(&[
+            ("gpu_total_gib", 79.19),
+            ("gpu_free_gib", 0.1),
+            ("tried_to_allocate_gib", 1.0),
+            ("process_in_use_gib", 60.0),
+        ]);
+        let memory = account(&case.evidence("gpu-oom.weights", "vllm", "", "weight-load")).unwrap();
+        // 79.19 - 0.1 - 60.0
+        assert!(
+            memory
+                .notes
+                .iter()
+                .any(|note| note.starts_with("19.09 GiB of the used memory")),
+            "{:?}",
+            memory.notes
+        );
+    }
+
+    #[test]
+    fn the_node_of_flagship_b() {
+        let case = Case::figures(&[
+            ("node_used_gib", 113.78),
+            ("node_limit_gib", 119.70),
+            ("node_threshold_fraction", 0.95),
+            ("kv_available_gib", 49.12),
+            ("weights_gib", 55.4),
+        ])
+        .unified(true);
+        let memory = account(&case.evidence("host-mem.ray-monitor", "vllm", "0.17.0", "graph-capture")).unwrap();
+        assert_eq!((memory.pool.as_str(), memory.total_gib), ("unified", Some(119.7)));
+        assert_eq!(memory.short_by_gib, Some(0.065));
+        assert_eq!(holds(&memory, "everything else on the node"), Some(9.26)); // 113.78 - 49.12 - 55.4
+    }
+
+    #[test]
+    fn a_start_up_check_is_short_by_its_difference() {
+        let case = Case::figures(&[
+            ("gpu_total_gib", 139.8),
+            ("gpu_free_gib", 58.08),
+            ("requested_gib", 128.62),
+        ]);
+        let memory = account(&case.evidence("gpu-mem.occupied", "vllm", "0.25.1", "device-init")).unwrap();
+        assert_eq!(memory.free_at_start_gib, Some(58.08));
+        assert_eq!(memory.short_by_gib, Some(70.54));
+    }
+
+    #[test]
+    fn without_figures_there_is_no_account() {
+        let case = Case::figures(&[("wait_s", 600.0)]);
+        assert!(account(&case.evidence("gpu-oom.context", "sglang", "", "device-init")).is_none());
+        assert!(account(&case.evidence("host-mem.oom-killer", "vllm", "", "")).is_none());
+    }
+}

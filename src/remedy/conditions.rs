@@ -1,0 +1,223 @@
+//! Conditions on the evidence: the small language of `when` and `unless` in the data.
+//!
+//! Owns which words exist and when they hold. Never reads a log. A word that is unknown is an error that a test on
+//! the data finds; at run time it never holds.
+
+use super::evidence::Evidence;
+
+/// A reserved-but-unallocated amount below this is no fragmentation worth a setting, in GiB.
+const FRAGMENTED_FLOOR: f64 = 0.5;
+
+/// One condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Condition<'a> {
+    /// The launch runs under this: `ray`, `kubernetes`, `slurm`, `docker`, `torchrun`.
+    Under(&'a str),
+    /// The engine is this: `vllm`, `sglang`.
+    Engine(&'a str),
+    /// `unified`: device and host share one pool.
+    Unified,
+    /// `platform-unknown`: the log does not tell whether they do.
+    PlatformUnknown,
+    /// `host-memory-only`: the cause is of the host's memory, and the device has its own.
+    HostMemoryOnly,
+    /// `multi-node`: more than one node.
+    MultiNode,
+    /// `single-gpu`: the launch is known to use one device.
+    SingleGpu,
+    /// `other-holder`: the log names another process on the device.
+    OtherHolder,
+    /// `fragmented`: torch holds unused what it could not get.
+    Fragmented,
+    /// `eager`: CUDA graphs are off already.
+    Eager,
+    /// `multimodal`: the model takes images, video or audio.
+    Multimodal,
+    /// `phase:ID`: the phase of death.
+    Phase(&'a str),
+    /// `tag:ID`: a tag of the verdict.
+    Tag(&'a str),
+    /// `reason:ID`: the sub-reason.
+    Reason(&'a str),
+    /// `figure:NAME`: the log states it.
+    Figure(&'a str),
+    /// `setting:NAME`, or `setting:NAME=VALUE`: the log shows it.
+    Setting(&'a str, Option<&'a str>),
+}
+
+impl<'a> Condition<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        if let Some((kind, word)) = text.split_once(':') {
+            return match kind {
+                _ if word.is_empty() => None,
+                "phase" => Some(Self::Phase(word)),
+                "tag" => Some(Self::Tag(word)),
+                "reason" => Some(Self::Reason(word)),
+                "figure" => Some(Self::Figure(word)),
+                "setting" => Some(match word.split_once('=') {
+                    Some((name, value)) => Self::Setting(name, Some(value)),
+                    None => Self::Setting(word, None),
+                }),
+                _ => None,
+            };
+        }
+        match text {
+            "ray" | "kubernetes" | "slurm" | "docker" | "torchrun" => Some(Self::Under(text)),
+            "vllm" | "sglang" => Some(Self::Engine(text)),
+            "unified" => Some(Self::Unified),
+            "platform-unknown" => Some(Self::PlatformUnknown),
+            "host-memory-only" => Some(Self::HostMemoryOnly),
+            "multi-node" => Some(Self::MultiNode),
+            "single-gpu" => Some(Self::SingleGpu),
+            "other-holder" => Some(Self::OtherHolder),
+            "fragmented" => Some(Self::Fragmented),
+            "eager" => Some(Self::Eager),
+            "multimodal" => Some(Self::Multimodal),
+            _ => None,
+        }
+    }
+
+    fn holds(self, e: &Evidence) -> bool {
+        match self {
+            Self::Under(what) => e.under.contains(&what),
+            Self::Engine(name) => e.engine_is(name),
+            Self::Unified => e.is_unified(),
+            Self::PlatformUnknown => e.is_platform_unknown(),
+            Self::HostMemoryOnly => is_host_memory_only(e),
+            Self::MultiNode => e.nodes > 1,
+            Self::SingleGpu => is_single_gpu(e),
+            Self::OtherHolder => e.other_processes().is_some(),
+            Self::Fragmented => is_fragmented(e),
+            Self::Eager => e
+                .setting("enforce_eager")
+                .is_some_and(|v| v.eq_ignore_ascii_case("true")),
+            Self::Multimodal => is_multimodal(e),
+            Self::Phase(id) => e.phase == Some(id),
+            Self::Tag(tag) => e.has_tag(tag),
+            Self::Reason(reason) => e.reason == Some(reason),
+            Self::Figure(name) => e.figure(name).is_some(),
+            Self::Setting(name, None) => e.setting(name).is_some(),
+            Self::Setting(name, Some(value)) => e.setting(name) == Some(value),
+        }
+    }
+}
+
+/// A host-memory cause where lowering what the device holds changes nothing. While graphs are captured host use
+/// hardly grows, so a machine of unknown kind is not counted as one with separate memory there.
+fn is_host_memory_only(e: &Evidence) -> bool {
+    let undecided = e.is_platform_unknown() && e.phase == Some("graph-capture");
+    e.family() == "host-mem" && !e.is_unified() && !undecided
+}
+
+fn is_single_gpu(e: &Evidence) -> bool {
+    let sizes = [
+        "tensor_parallel_size",
+        "tp_size",
+        "pipeline_parallel_size",
+        "data_parallel_size",
+        "world_size",
+    ];
+    let known: Vec<u64> = sizes.iter().filter_map(|name| e.count(name)).collect();
+    e.nodes <= 1 && !known.is_empty() && known.iter().all(|&size| size == 1)
+}
+
+fn is_fragmented(e: &Evidence) -> bool {
+    let unused = e.figure("torch_reserved_unallocated_gib").unwrap_or(0.0);
+    let wanted = e.figure("tried_to_allocate_gib").unwrap_or(f64::INFINITY);
+    unused >= FRAGMENTED_FLOOR && unused >= wanted
+}
+
+fn is_multimodal(e: &Evidence) -> bool {
+    e.figure("encoder_budget_tokens").is_some()
+        || e.setting("limit_mm_per_prompt").is_some()
+        || e.family() == "config" && e.cause == "config.multimodal"
+}
+
+/// Whether a condition as written in the data holds; `!` in front turns it round.
+pub fn holds(text: &str, e: &Evidence) -> bool {
+    match text.strip_prefix('!') {
+        Some(text) => Condition::parse(text).is_some_and(|c| !c.holds(e)),
+        None => Condition::parse(text).is_some_and(|c| c.holds(e)),
+    }
+}
+
+/// Whether the words of a condition exist.
+pub fn is_known(text: &str) -> bool {
+    Condition::parse(text.strip_prefix('!').unwrap_or(text)).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::testing::Case;
+    use super::*;
+
+    #[test]
+    fn words_hold_by_the_evidence() {
+        let mut case = Case::figures(&[("torch_reserved_unallocated_gib", 2.0), ("tried_to_allocate_gib", 1.0)])
+            .set("enforce_eager", "True")
+            .set("tensor_parallel_size", "1")
+            .holder(1413, 11.1);
+        case.under = vec!["ray"];
+        let e = case.evidence("gpu-oom.profile", "vllm", "0.25.1", "memory-profile");
+        for word in [
+            "ray",
+            "vllm",
+            "fragmented",
+            "eager",
+            "single-gpu",
+            "other-holder",
+            "platform-unknown",
+        ] {
+            assert!(holds(word, &e), "{word}");
+            assert!(!holds(&format!("!{word}"), &e), "!{word}");
+        }
+        for word in [
+            "kubernetes",
+            "sglang",
+            "unified",
+            "multi-node",
+            "host-memory-only",
+            "phase:serving",
+        ] {
+            assert!(!holds(word, &e), "{word}");
+            assert!(holds(&format!("!{word}"), &e), "!{word}");
+        }
+        assert!(holds("phase:memory-profile", &e));
+        assert!(holds("setting:enforce_eager=True", &e) && !holds("setting:enforce_eager=False", &e));
+    }
+
+    #[test]
+    fn a_little_reserve_is_no_fragmentation() {
+        let case = Case::figures(&[("torch_reserved_unallocated_gib", 0.2), ("tried_to_allocate_gib", 0.02)]);
+        assert!(!holds("fragmented", &case.evidence("gpu-oom.profile", "vllm", "", "")));
+        let case = Case::figures(&[("torch_reserved_unallocated_gib", 2.0), ("tried_to_allocate_gib", 4.0)]);
+        assert!(!holds("fragmented", &case.evidence("gpu-oom.profile", "vllm", "", "")));
+    }
+
+    #[test]
+    fn unknown_words_never_hold() {
+        let case = Case::figures(&[]);
+        let e = case.evidence("gpu-oom.profile", "vllm", "", "");
+        for word in ["windows", "!windows", "phase:", "moon:full", ""] {
+            assert!(!holds(word, &e) && !is_known(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn host_memory_is_apart_unless_the_pool_is_shared() {
+        let case = Case::figures(&[]);
+        assert!(holds(
+            "host-memory-only",
+            &case.evidence("host-mem.ray-monitor", "vllm", "", "weight-load")
+        ));
+        assert!(!holds(
+            "host-memory-only",
+            &case.evidence("host-mem.ray-monitor", "vllm", "", "graph-capture")
+        ));
+        let case = Case::figures(&[]).unified(false);
+        assert!(holds(
+            "host-memory-only",
+            &case.evidence("host-mem.ray-monitor", "vllm", "", "graph-capture")
+        ));
+    }
+}

@@ -1,0 +1,374 @@
+//! Sums for sizes and counts: lengths that fit, batches cut in half, ranks that hold the weights.
+
+use super::{Computed, Sum};
+use crate::remedy::evidence::Evidence;
+use crate::remedy::units::Gib;
+
+/// Part of a device that weights may take, so that KV cache, activations and graphs fit beside them.
+const WEIGHTS_SHARE: f64 = 0.75;
+/// Most ranks that are suggested.
+const MOST_RANKS: u64 = 64;
+/// Lengths are rounded down to a multiple of this, so that a few MiB less at the next start do no harm.
+const LENGTH_STEP: f64 = 256.0;
+/// vLLM takes this off the byte counts that it suggests itself, in GiB.
+const REDUNDANCY: Gib = Gib(150.0 / 1024.0);
+/// Most pids that are listed.
+const MOST_PIDS: usize = 4;
+
+/// The other processes that the log names.
+pub fn holder(e: &Evidence) -> Sum {
+    let Some(gib) = e.other_processes() else {
+        return Sum::Nothing;
+    };
+    let mut vars = vec![("gib", gib.to_string())];
+    if !e.other_holders.is_empty() {
+        let pids: Vec<String> = e
+            .other_holders
+            .iter()
+            .take(MOST_PIDS)
+            .map(|(pid, _)| pid.to_string())
+            .collect();
+        vars.push(("pids", pids.join(" ")));
+    }
+    Sum::Value(Computed { vars, arithmetic: None })
+}
+
+/// The number of the device.
+pub fn device(e: &Evidence) -> Sum {
+    e.device.map_or(Sum::Nothing, |device| {
+        Sum::Value(Computed {
+            vars: vec![("device", device.to_string())],
+            arithmetic: None,
+        })
+    })
+}
+
+/// A rank's part of the checkpoint.
+pub fn shard(e: &Evidence) -> Sum {
+    let (Some(checkpoint), Some(ranks)) = (e.size("checkpoint_gib"), ranks(e)) else {
+        return Sum::Nothing;
+    };
+    let part = Gib(checkpoint.0 / ranks as f64);
+    Sum::Value(Computed {
+        vars: vec![("to", part.to_string())],
+        arithmetic: Some(format!("{checkpoint} GiB checkpoint / {ranks} ranks = {part} GiB")),
+    })
+}
+
+/// Ranks that share the weights.
+fn ranks(e: &Evidence) -> Option<u64> {
+    let tensor = e.count("tensor_parallel_size").or_else(|| e.count("tp_size"));
+    let pipeline = e.count("pipeline_parallel_size").or_else(|| e.count("pp_size"));
+    let ranks = tensor.unwrap_or(1).checked_mul(pipeline.unwrap_or(1))?;
+    (tensor.is_some() || pipeline.is_some()).then_some(ranks)
+}
+
+/// The smallest power of two at which a rank's weights leave room for the rest.
+pub fn tensor_parallel_for_weights(e: &Evidence) -> Sum {
+    let Some(checkpoint) = e.size("checkpoint_gib") else {
+        return Sum::Missing("the size of the checkpoint");
+    };
+    let Some(total) = e.device_total() else {
+        return Sum::Missing("the device's total memory");
+    };
+    let from = e
+        .count("tensor_parallel_size")
+        .or_else(|| e.count("tp_size"))
+        .unwrap_or(1);
+    let fits = |ranks: u64| checkpoint.0 / ranks as f64 <= WEIGHTS_SHARE * total.0;
+    if fits(from) {
+        return Sum::Nothing;
+    }
+    let to = std::iter::successors(Some(from.saturating_mul(2)), |n| n.checked_mul(2))
+        .take_while(|&n| n <= MOST_RANKS)
+        .find(|&n| fits(n));
+    let Some(to) = to else { return Sum::Unfit };
+    let part = Gib(checkpoint.0 / to as f64);
+    let sum = format!("{checkpoint} GiB checkpoint / {to} = {part} GiB a rank, at most {WEIGHTS_SHARE} of {total} GiB");
+    Computed::from_to(from, to, sum)
+}
+
+/// The longest sequence that the KV cache holds.
+pub fn model_len_fit(e: &Evidence) -> Sum {
+    let from = e
+        .figure("max_seq_len_tokens")
+        .or_else(|| e.number("max_model_len"))
+        .or_else(|| e.number("context_length"));
+    let said = e
+        .figure("estimated_max_len_tokens")
+        .map(|tokens| (tokens, "tokens by the engine's estimate"));
+    let said = said.or_else(|| {
+        e.figure("kv_capacity_tokens")
+            .map(|tokens| (tokens, "tokens in the KV cache"))
+    });
+    let (fits, sum) = match (said, from, e.size("kv_available_gib"), e.size("kv_needed_gib")) {
+        (Some((tokens, what)), ..) => (tokens, format!("{tokens:.0} {what}")),
+        (None, Some(length), Some(available), Some(needed)) if available < needed => (
+            length * available.0 / needed.0,
+            format!("{length:.0} x {available} / {needed} GiB"),
+        ),
+        _ => return Sum::Missing("how many tokens the KV cache holds"),
+    };
+    let to = (fits / LENGTH_STEP).floor() * LENGTH_STEP;
+    if to < LENGTH_STEP || from.is_some_and(|from| to >= from) {
+        return Sum::Unfit;
+    }
+    let from = from.map_or_else(|| "unknown".to_owned(), |from| format!("{from:.0}"));
+    let sum = format!("{sum}, rounded down to a multiple of {LENGTH_STEP:.0}");
+    Computed::from_to(from, format!("{to:.0}"), sum)
+}
+
+/// The KV cache as sized, less what could not be allocated.
+pub fn kv_cache_bytes(e: &Evidence) -> Sum {
+    let (Some(available), Some(tried)) = (e.size("kv_available_gib"), e.size("tried_to_allocate_gib")) else {
+        return Sum::Nothing;
+    };
+    let to = available - tried - REDUNDANCY;
+    if to.0 <= 0.0 {
+        return Sum::Unfit;
+    }
+    let bytes = (to.0 * f64::from(1u32 << 30)).floor();
+    let sum =
+        format!("({available} sized - {tried} that could not be allocated - {REDUNDANCY} reserve) GiB = {to} GiB");
+    Computed::from_to("computed by profiling", format!("{bytes:.0}"), sum)
+}
+
+/// The deficit of the budget plus room for a KV cache, in whole GiB.
+pub fn offload_for_blocks(e: &Evidence) -> Sum {
+    let Some(available) = e.gib("kv_available_gib").filter(|gib| gib.0 < 0.0) else {
+        return Sum::Nothing;
+    };
+    let to = (2.0 - available.0).ceil();
+    let sum = format!("{} GiB short + 2 GiB for the KV cache, rounded up", Gib(-available.0));
+    Computed::from_to("0", format!("{to:.0}"), sum)
+}
+
+/// Room in shared memory: twice what was asked for, in whole GiB.
+pub fn shm_size(e: &Evidence) -> Sum {
+    let Some(required) = e.figure("shm_required_mib").filter(|mib| *mib > 0.0) else {
+        return Sum::Nothing;
+    };
+    let gib = (2.0 * required / 1024.0).ceil().max(1.0);
+    Sum::Value(Computed {
+        vars: vec![("gib", format!("{gib:.0}"))],
+        arithmetic: Some(format!("2 x {required:.0} MiB asked for, rounded up to {gib:.0} GiB")),
+    })
+}
+
+/// As many sequences as the state cache has blocks.
+pub fn seqs_for_state_cache(e: &Evidence) -> Sum {
+    let blocks = ["state_blocks_count", "mamba_cache_count"]
+        .iter()
+        .find_map(|name| e.figure(name));
+    let Some(blocks) = blocks.filter(|blocks| *blocks >= 1.0) else {
+        return Sum::Missing("the number of state-cache blocks");
+    };
+    let from = e.figure("max_num_seqs_count").or_else(|| e.number("max_num_seqs"));
+    let from = from.map_or_else(|| "unknown".to_owned(), |from| format!("{from:.0}"));
+    Computed::from_to(
+        from,
+        format!("{blocks:.0}"),
+        format!("one block a sequence: {blocks:.0} blocks"),
+    )
+}
+
+/// Half the sequences.
+pub fn max_num_seqs_half(e: &Evidence) -> Sum {
+    half(
+        e,
+        &["max_num_seqs"],
+        &["dummy_requests_count"],
+        "sequences",
+        "the number of sequences in force",
+    )
+}
+
+/// Half the tokens of a batch.
+pub fn batched_tokens_half(e: &Evidence) -> Sum {
+    half(
+        e,
+        &["max_num_batched_tokens"],
+        &[],
+        "tokens a batch",
+        "the tokens of a batch in force",
+    )
+}
+
+/// Half the tokens of a prefill chunk.
+pub fn chunked_prefill_half(e: &Evidence) -> Sum {
+    half(
+        e,
+        &["chunked_prefill_size"],
+        &[],
+        "tokens a chunk",
+        "the chunk size in force",
+    )
+}
+
+/// Half the largest captured batch, vLLM.
+pub fn graph_size_half(e: &Evidence) -> Sum {
+    half(
+        e,
+        &["max_cudagraph_capture_size"],
+        &["capture_bs_max_count"],
+        "tokens in the largest graph",
+        "the largest graph",
+    )
+}
+
+/// Half the largest captured batch, SGLang.
+pub fn graph_max_bs_half(e: &Evidence) -> Sum {
+    let settings = ["cuda_graph_max_bs_decode", "cuda_graph_max_bs"];
+    half(
+        e,
+        &settings,
+        &["capture_bs_max_count", "capture_bs_count"],
+        "the largest batch",
+        "the largest captured batch",
+    )
+}
+
+/// Halves a count: peaks grow about in proportion, and half is one start away from knowing more.
+fn half(e: &Evidence, settings: &[&str], figures: &[&str], what: &str, missing: &'static str) -> Sum {
+    let set = settings.iter().find_map(|name| e.count(name));
+    let seen = || {
+        figures
+            .iter()
+            .find_map(|name| e.figure(name))
+            .filter(|n| (2.0..1e12).contains(n))
+            .map(|n| n as u64)
+    };
+    match set.or_else(seen) {
+        None => Sum::Missing(missing),
+        Some(1) => Sum::Unfit,
+        Some(from) => Computed::from_to(from, from / 2, format!("half of {from} ({what})")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{to, var};
+    use super::*;
+    use crate::remedy::evidence::testing::Case;
+
+    #[test]
+    fn the_length_follows_the_engines_estimate() {
+        // 124784 / 256 = 487.4 -> 487 x 256 = 124672
+        let case = Case::figures(&[
+            ("max_seq_len_tokens", 131_072.0),
+            ("estimated_max_len_tokens", 124_784.0),
+        ]);
+        let e = case.evidence("gpu-mem.kv-too-small", "vllm", "0.25.1", "kv-cache");
+        assert_eq!(to(&model_len_fit(&e)), "124672");
+        assert_eq!(var(&model_len_fit(&e), "from"), "131072");
+    }
+
+    #[test]
+    fn without_an_estimate_the_length_is_in_proportion() {
+        // 262144 x 8.72 / 18.35 = 124573 -> 486 x 256 = 124416
+        let case = Case::figures(&[
+            ("max_seq_len_tokens", 262_144.0),
+            ("kv_needed_gib", 18.35),
+            ("kv_available_gib", 8.72),
+        ]);
+        assert_eq!(
+            to(&model_len_fit(&case.evidence(
+                "gpu-mem.kv-too-small",
+                "vllm",
+                "0.8.2",
+                ""
+            ))),
+            "124416"
+        );
+        let case = Case::figures(&[("kv_available_gib", 8.72)]);
+        assert_eq!(
+            model_len_fit(&case.evidence("gpu-mem.kv-too-small", "vllm", "0.8.2", "")),
+            Sum::Missing("how many tokens the KV cache holds")
+        );
+    }
+
+    #[test]
+    fn ranks_hold_the_weights() {
+        // 110.8 / 2 = 55.4 > 0.75 x 47.4 = 35.6; / 4 = 27.7 fits
+        let case =
+            Case::figures(&[("checkpoint_gib", 110.8), ("gpu_total_gib", 47.4)]).set("tensor_parallel_size", "2");
+        assert_eq!(
+            to(&tensor_parallel_for_weights(&case.evidence(
+                "gpu-oom.weights",
+                "vllm",
+                "0.25.1",
+                ""
+            ))),
+            "4"
+        );
+        let case = Case::figures(&[("checkpoint_gib", 15.0), ("gpu_total_gib", 79.2)]);
+        assert_eq!(
+            tensor_parallel_for_weights(&case.evidence("gpu-oom.weights", "vllm", "0.25.1", "")),
+            Sum::Nothing
+        );
+    }
+
+    #[test]
+    fn the_shard_is_the_checkpoint_over_the_ranks() {
+        let case = Case::figures(&[("checkpoint_gib", 110.8)]).set("tp_size", "2");
+        assert_eq!(to(&shard(&case.evidence("gpu-oom.context", "sglang", "", ""))), "55.40");
+        let case = Case::figures(&[("checkpoint_gib", 110.8)]);
+        assert_eq!(shard(&case.evidence("gpu-oom.context", "sglang", "", "")), Sum::Nothing);
+    }
+
+    #[test]
+    fn holders_are_named() {
+        let case = Case::figures(&[]).holder(1413, 11.12).holder(1500, 1.0);
+        let sum = holder(&case.evidence("gpu-oom.profile", "vllm", "", ""));
+        assert_eq!(var(&sum, "pids"), "1413 1500");
+        assert_eq!(var(&sum, "gib"), "12.12");
+    }
+
+    #[test]
+    fn counts_are_halved_and_missing_ones_named() {
+        let case = Case::figures(&[("dummy_requests_count", 1024.0)]);
+        let e = case.evidence("gpu-oom.sampler-warmup", "vllm", "0.25.1", "warmup");
+        assert_eq!(to(&max_num_seqs_half(&e)), "512");
+        assert_eq!(batched_tokens_half(&e), Sum::Missing("the tokens of a batch in force"));
+        let case = Case::figures(&[]).set("max_num_seqs", "1");
+        assert_eq!(
+            max_num_seqs_half(&case.evidence("gpu-oom.profile", "vllm", "", "")),
+            Sum::Unfit
+        );
+    }
+
+    #[test]
+    fn bytes_and_offload() {
+        // (10 - 1 - 0.1465) GiB = 8.8535 GiB = 9506390016 bytes
+        let case = Case::figures(&[("kv_available_gib", 10.0), ("tried_to_allocate_gib", 1.0)]);
+        assert_eq!(
+            to(&kv_cache_bytes(&case.evidence(
+                "gpu-oom.kv-alloc",
+                "vllm",
+                "0.25.1",
+                ""
+            ))),
+            "9506390016"
+        );
+        // 2.12 + 2 = 4.12 -> 5
+        let case = Case::figures(&[("kv_available_gib", -2.12)]);
+        assert_eq!(
+            to(&offload_for_blocks(&case.evidence(
+                "gpu-mem.no-kv-blocks",
+                "vllm",
+                "0.25.1",
+                ""
+            ))),
+            "5"
+        );
+    }
+
+    #[test]
+    fn shared_memory_gets_twice_what_was_asked_for() {
+        let case = Case::figures(&[("shm_required_mib", 1600.0), ("shm_free_mib", 64.0)]);
+        assert_eq!(
+            var(&shm_size(&case.evidence("host-mem.shm", "vllm", "0.27.0", "")), "gib"),
+            "4"
+        );
+    }
+}

@@ -1,0 +1,260 @@
+//! Sums for vLLM's `--gpu-memory-utilization` and for the threshold of Ray's memory monitor.
+//!
+//! vLLM's budget: requested = total × utilisation; KV cache = requested − weights − activation peak − other use
+//! (and, where the version counts them, graphs). What utilisation leaves is for graphs and warm-up.
+
+use super::{Computed, Sum};
+use crate::remedy::evidence::{Evidence, Utilization};
+use crate::remedy::units::{Gib, Share};
+use crate::remedy::versions::Version;
+
+/// Kept free beside a computed need, in GiB: measurements of two starts differ by some hundred MiB.
+const MARGIN: Gib = Gib(0.5);
+/// Kept free beside an allocation that failed, as a share of the device: it was one of many still to come.
+const FAILED_MARGIN: Share = Share(0.02);
+/// Growth of a node not yet seen when Ray's monitor cuts a peak short, as a share of the pool (an assumption).
+const SPIKE: Share = Share(0.025);
+/// What the operating system and other services need on a unified-memory machine, in GiB (8 to 16 are customary).
+const SYSTEM: Gib = Gib(12.0);
+/// Ray's threshold unless it is set.
+const RAY_THRESHOLD: Share = Share(0.95);
+
+const NO_UTILIZATION: Sum = Sum::Missing("the utilisation in force");
+const NO_TOTAL: Sum = Sum::Missing("the device's total memory");
+
+/// Down by what failed to be allocated, or by the graphs not yet captured, plus a margin.
+pub fn down(e: &Evidence) -> Sum {
+    let Some(u) = e.utilization() else {
+        return NO_UTILIZATION;
+    };
+    let Some(total) = e.device_total() else { return NO_TOTAL };
+    let Some((need, what)) = still_needed(e) else {
+        return Sum::Missing("the size of the failed allocation");
+    };
+    let mut to = u.share - need / total - FAILED_MARGIN;
+    let mut sum = format!("{} - {need} GiB {what} / {total} GiB - {FAILED_MARGIN} margin", u.share);
+    // A neighbour that came after the start-up check is not in the budget.
+    if let Some(other) = e.other_processes() {
+        let ceiling = (total - other - need) / total - FAILED_MARGIN;
+        if ceiling < to {
+            to = ceiling;
+            sum = format!(
+                "({total} - {other} of other processes - {need} {what}) / {total} GiB - {FAILED_MARGIN} margin"
+            );
+        }
+    }
+    lowered(e, u, to, total, &sum)
+}
+
+/// What this step still needs: the failed allocation, or the part of a known total that was not allocated yet.
+fn still_needed(e: &Evidence) -> Option<(Gib, &'static str)> {
+    let tried = e
+        .size("tried_to_allocate_gib")
+        .map(|tried| (tried, "that could not be allocated"));
+    let rest = match e.cause {
+        "gpu-oom.graph-capture" => graphs_to_come(e).map(|rest| (rest, "of graphs still to capture")),
+        "gpu-oom.kv-alloc" => kv_to_come(e).map(|rest| (rest, "of KV cache still to allocate")),
+        _ => None,
+    };
+    match (tried, rest) {
+        (Some(tried), Some(rest)) => Some(if rest.0 > tried.0 { rest } else { tried }),
+        (tried, rest) => tried.or(rest),
+    }
+}
+
+/// The estimate of graph memory minus what was captured.
+fn graphs_to_come(e: &Evidence) -> Option<Gib> {
+    let captured = e
+        .gib("graph_gib")
+        .or_else(|| e.gib("private_pools_gib"))
+        .unwrap_or(Gib(0.0));
+    Some(e.size("graph_estimate_gib")? - captured).filter(|rest| rest.0 > 0.0)
+}
+
+/// The KV cache as sized minus what torch holds beside the weights.
+fn kv_to_come(e: &Evidence) -> Option<Gib> {
+    let allocated = e.size("torch_allocated_gib")? - e.size("weights_gib")?;
+    Some(e.size("kv_available_gib")? - allocated.max(Gib(0.0))).filter(|rest| rest.0 > 0.0)
+}
+
+/// A lower share, unless the weights would not fit into it.
+fn lowered(e: &Evidence, u: Utilization, to: Share, total: Gib, sum: &str) -> Sum {
+    let rounded = to.floor();
+    let weights = e.gib("weights_gib").unwrap_or(Gib(0.0));
+    if rounded.0 <= 0.0 || rounded * total <= weights || rounded >= u.share {
+        return Sum::Unfit;
+    }
+    Computed::from_to(u, rounded, format!("{sum} = {:.4}, rounded down to {rounded}", to.0))
+}
+
+/// What the free memory allows, for the check `free < total × utilisation`.
+pub fn for_free_memory(e: &Evidence) -> Sum {
+    let (Some(free), Some(total)) = (e.gib("gpu_free_gib"), e.size("gpu_total_gib")) else {
+        return Sum::Missing("the free and total memory of the device");
+    };
+    let to = (free - MARGIN) / total;
+    let rounded = to.floor();
+    if rounded.0 <= 0.0 {
+        return Sum::Unfit;
+    }
+    let from = e.utilization().map_or_else(|| "unknown".to_owned(), |u| u.to_string());
+    let sum = format!(
+        "({free} free - {MARGIN} margin) / {total} GiB = {:.4}, rounded down to {rounded}",
+        to.0
+    );
+    Computed::from_to(from, rounded, sum)
+}
+
+/// Down by what the node was over Ray's threshold plus the growth that the kill cut short.
+pub fn for_ray_monitor(e: &Evidence) -> Sum {
+    let Some(u) = e.utilization() else {
+        return NO_UTILIZATION;
+    };
+    let Some(node) = node_use(e) else {
+        return Sum::Missing("the node's memory use and limit");
+    };
+    let over = (node.used - node.threshold * node.pool).max(Gib(0.0));
+    let (spike, why) = spike(e, node.pool);
+    let to = u.share - (over + spike) / node.pool;
+    let sum = format!(
+        "{} - (({} used - {} x {} = {over} over) + {spike} spike {why}) / {} GiB",
+        u.share, node.used, node.threshold, node.pool, node.pool
+    );
+    lowered(e, u, to, node.pool, &sum)
+}
+
+/// Head-room for the peak above what the node used when it was killed.
+pub fn ray_threshold(e: &Evidence) -> Sum {
+    let Some(node) = node_use(e) else { return Sum::Nothing };
+    let (spike, _) = spike(e, node.pool);
+    let to = ((node.used + spike) / node.pool).ceil();
+    let to = if to.0 > 0.99 { Share(0.99) } else { to };
+    let sum = format!(
+        "({} used + {spike} spike) / {} GiB, rounded up, at most 0.99: {to}",
+        node.used, node.pool
+    );
+    Sum::Value(Computed {
+        vars: vec![("threshold", node.threshold.to_string()), ("to", to.to_string())],
+        arithmetic: Some(sum),
+    })
+}
+
+/// A node's memory as Ray's monitor saw it.
+struct NodeUse {
+    used: Gib,
+    pool: Gib,
+    threshold: Share,
+}
+
+fn node_use(e: &Evidence) -> Option<NodeUse> {
+    let pool = e.size("node_limit_gib")?;
+    let by_share = || e.figure("node_used_fraction").map(|share| as_share(share) * pool);
+    let used = e.size("node_used_gib").or_else(by_share)?;
+    let threshold = e.figure("node_threshold_fraction").map_or(RAY_THRESHOLD, as_share);
+    Some(NodeUse { used, pool, threshold })
+}
+
+/// Some Ray versions print the threshold in per cent.
+fn as_share(value: f64) -> Share {
+    Share(if value > 1.5 { value / 100.0 } else { value })
+}
+
+/// The growth not yet seen, and where it comes from.
+fn spike(e: &Evidence, pool: Gib) -> (Gib, &'static str) {
+    let assumed = SPIKE * pool;
+    match graphs_to_come(e) {
+        Some(graphs) if graphs > assumed => (graphs, "of graphs still to capture"),
+        _ => (assumed, "assumed, 2.5 % of the pool"),
+    }
+}
+
+/// What the system can spare on a unified-memory machine.
+pub fn for_unified(e: &Evidence) -> Sum {
+    let Some(u) = e.utilization() else {
+        return NO_UTILIZATION;
+    };
+    let Some(total) = e.device_total().or_else(|| e.size("host_total_gib")) else {
+        return NO_TOTAL;
+    };
+    let Some(available) = e.size("host_available_gib") else {
+        return Sum::Missing("the memory available on the machine");
+    };
+    let to = (available - SYSTEM) / total;
+    lowered(
+        e,
+        u,
+        to,
+        total,
+        &format!("({available} available - {SYSTEM} for the system) / {total} GiB"),
+    )
+}
+
+/// Up by what one sequence of full length lacks.
+pub fn up_for_one_sequence(e: &Evidence) -> Sum {
+    let (Some(needed), Some(available)) = (e.size("kv_needed_gib"), e.gib("kv_available_gib")) else {
+        return Sum::Missing("the KV cache that is needed and available");
+    };
+    raised(e, needed - available, "lacking")
+}
+
+/// Up by the deficit plus the KV cache of one sequence, or 2 % of the device where that is not known.
+pub fn up_for_blocks(e: &Evidence) -> Sum {
+    let Some(available) = e.gib("kv_available_gib") else {
+        return Sum::Missing("how much the budget is short ('Available KV cache memory')");
+    };
+    let deficit = Gib(-available.0).max(Gib(0.0));
+    let kv = match (
+        e.size("kv_needed_gib"),
+        e.utilization().and_then(|u| total_at_least(e, u)),
+    ) {
+        (Some(needed), _) => needed,
+        (None, Some((total, _))) => FAILED_MARGIN * total,
+        (None, None) => Gib(0.0),
+    };
+    raised(e, deficit + kv, "of deficit and KV cache")
+}
+
+fn raised(e: &Evidence, lacking: Gib, what: &str) -> Sum {
+    let Some(u) = e.utilization() else {
+        return NO_UTILIZATION;
+    };
+    let Some((total, total_note)) = total_at_least(e, u) else {
+        return NO_TOTAL;
+    };
+    let to = u.share + (lacking + MARGIN) / total;
+    let rounded = to.ceil();
+    let fits_free = e.size("gpu_free_gib").is_none_or(|free| rounded * total <= free);
+    if rounded > highest(e) || !fits_free || rounded <= u.share {
+        return Sum::Unfit;
+    }
+    let sum = format!(
+        "{} + ({lacking} {what} + {MARGIN} margin) / {total}{total_note} GiB = {:.4}, rounded up to {rounded}",
+        u.share, to.0
+    );
+    Computed::from_to(u, rounded, sum)
+}
+
+/// The device's memory, or the least that it can be: the requested share holds at least weights and KV cache. A
+/// total that is too small makes the raise larger, which is the safe side.
+fn total_at_least(e: &Evidence, u: Utilization) -> Option<(Gib, &'static str)> {
+    if let Some(total) = e.device_total() {
+        return Some((total, ""));
+    }
+    let share = Gib(e.size("weights_gib")?.0 + e.gib("kv_available_gib")?.0);
+    let total = Gib(share.0 / u.share.0);
+    (total.0 > 0.0).then_some((total, " at least, (weights + KV cache) / utilisation,"))
+}
+
+/// The largest share worth trying: a unified pool feeds the system too, and before 0.20 graphs come on top.
+fn highest(e: &Evidence) -> Share {
+    let graphs_in_budget = Version::parse("0.20.0");
+    match e.version() {
+        _ if e.is_unified() => Share(0.90),
+        Some(version) if Some(&version) < graphs_in_budget.as_ref() => Share(0.95),
+        _ => Share(0.98),
+    }
+}
+
+#[cfg(test)]
+#[path = "utilization_tests.rs"]
+mod tests;

@@ -1,0 +1,180 @@
+//! The choice among the remedies of the catalog, their order and their final text.
+//!
+//! Order: what fits the evidence, then the least invasive, then the cheapest – the place that the data gives within
+//! the cause – with remedies for exactly this sub-reason before general ones.
+
+use super::conditions;
+use super::evidence::Evidence;
+use super::formulas::{self, Computed, Sum};
+use super::{template, versions};
+use crate::catalog::schema::{CauseDef, ChangeDef, EvidenceDef, RemedyDef};
+use crate::report::model::{Change, NextEvidence, NoHelp, Remedy, Retry};
+
+/// Most remedies of one report; what comes after is for nobody at three in the morning.
+const MOST: usize = 8;
+
+/// What to do about a cause.
+#[derive(Debug, Clone)]
+pub struct Advice {
+    /// Changes, best first.
+    pub remedies: Vec<Remedy>,
+    /// What does not help.
+    pub will_not_help: Vec<NoHelp>,
+    /// Would the same launch end the same way?
+    pub retry: Retry,
+    /// What to look at next.
+    pub next_evidence: Vec<NextEvidence>,
+    /// Who can act.
+    pub owner: String,
+}
+
+/// The advice for a cause on this evidence.
+pub fn advise(causes: &[CauseDef], remedies: &[RemedyDef], e: &Evidence) -> Advice {
+    let cause = causes.iter().find(|cause| cause.id == e.cause);
+    Advice {
+        remedies: ranked(remedies, e),
+        will_not_help: cause.map(|cause| no_help(cause, e)).unwrap_or_default(),
+        retry: cause.map_or_else(unknown_retry, |cause| Retry {
+            verdict: cause.retry.verdict.clone(),
+            why: cause.retry.why.clone(),
+            same_node: cause.retry.same_node,
+            after: cause.retry.after.clone(),
+        }),
+        next_evidence: cause
+            .map(|cause| next_evidence(&cause.next_evidence, e))
+            .unwrap_or_default(),
+        owner: cause.map_or_else(|| "unknown".to_owned(), |cause| cause.owner.clone()),
+    }
+}
+
+fn unknown_retry() -> Retry {
+    Retry {
+        verdict: "unknown".to_owned(),
+        why: "Nothing is known of this cause.".to_owned(),
+        same_node: None,
+        after: None,
+    }
+}
+
+fn no_help(cause: &CauseDef, e: &Evidence) -> Vec<NoHelp> {
+    let fits = |engines: &[String]| engines.is_empty() || engines.iter().any(|engine| e.engine_is(engine));
+    let entries = cause.will_not_help.iter().filter(|entry| fits(&entry.engines));
+    entries
+        .map(|entry| NoHelp {
+            title: entry.title.clone(),
+            why: entry.why.clone(),
+        })
+        .collect()
+}
+
+fn next_evidence(entries: &[EvidenceDef], e: &Evidence) -> Vec<NextEvidence> {
+    let entries = entries
+        .iter()
+        .filter(|entry| entry.when.iter().all(|condition| conditions::holds(condition, e)));
+    let told = |entry: &EvidenceDef| NextEvidence {
+        what: entry.what.clone(),
+        why: entry.why.clone(),
+        command: entry.command.clone(),
+    };
+    entries.map(told).collect()
+}
+
+/// A remedy that fits, with its place.
+struct Candidate<'a> {
+    def: &'a RemedyDef,
+    /// It is for another reading of the cause than the one in evidence.
+    general: bool,
+    place: u32,
+    sum: Sum,
+}
+
+fn ranked(defs: &[RemedyDef], e: &Evidence) -> Vec<Remedy> {
+    let mut candidates: Vec<Candidate> = defs.iter().filter_map(|def| candidate(def, e)).collect();
+    candidates.sort_by_key(|c| (c.general, c.place, risk_order(&c.def.risk)));
+    candidates.truncate(MOST);
+    let advised: Vec<&str> = candidates.iter().map(|c| c.def.id.as_str()).collect();
+    let remedies = candidates.iter().enumerate().map(|(i, c)| told(c, i + 1, &advised, e));
+    remedies.collect()
+}
+
+fn candidate<'a>(def: &'a RemedyDef, e: &Evidence) -> Option<Candidate<'a>> {
+    let place = place(def, e)?;
+    let engine_fits = def.engines.is_empty() || def.engines.iter().any(|engine| e.engine_is(engine));
+    let reason_fits = def.reasons.is_empty() || e.reason.is_none_or(|r| def.reasons.iter().any(|reason| reason == r));
+    let fits = engine_fits
+        && reason_fits
+        && versions::admits(&def.versions, e.version)
+        && def.when.iter().all(|condition| conditions::holds(condition, e))
+        && !def.unless.iter().any(|condition| conditions::holds(condition, e));
+    if !fits {
+        return None;
+    }
+    let sum = def
+        .formula
+        .as_deref()
+        .and_then(formulas::named)
+        .map_or(Sum::Nothing, |formula| formula(e));
+    let general = e.reason.is_some() && def.reasons.is_empty();
+    (sum != Sum::Unfit).then_some(Candidate {
+        def,
+        general,
+        place,
+        sum,
+    })
+}
+
+/// The place for this very cause, or for its family.
+fn place(def: &RemedyDef, e: &Evidence) -> Option<u32> {
+    let family = || def.applies.get(&format!("{}.*", e.family()));
+    def.applies.get(e.cause).or_else(family).copied()
+}
+
+fn risk_order(risk: &str) -> u8 {
+    match risk {
+        "low" => 0,
+        "medium" => 1,
+        _ => 2,
+    }
+}
+
+fn told(candidate: &Candidate, rank: usize, advised: &[&str], e: &Evidence) -> Remedy {
+    let def = candidate.def;
+    let nothing = Computed::default();
+    let computed = match &candidate.sum {
+        Sum::Value(computed) => computed,
+        _ => &nothing,
+    };
+    let text = |template: &str| template::fill(template, &computed.vars, e);
+    let plain = || def.plain_title.clone().unwrap_or_else(|| def.title.clone());
+    let mut why = def.why.clone();
+    if let Sum::Missing(figure) = candidate.sum {
+        why.push_str(&format!(" No value is computed: the log does not state {figure}."));
+    }
+    let change = def.change.iter().map(|change| changed(change, &text));
+    Remedy {
+        rank,
+        id: def.id.clone(),
+        title: text(&def.title).unwrap_or_else(plain),
+        why,
+        change: change.collect(),
+        cost: if def.unblocks_only {
+            format!("Only unblocks, no cure: {}", def.cost)
+        } else {
+            def.cost.clone()
+        },
+        risk: def.risk.clone(),
+        verify: def.verify.clone(),
+        arithmetic: computed.arithmetic.clone(),
+        evidence: Vec::new(),
+        pair_with: def.pair_with.clone().filter(|id| advised.contains(&id.as_str())),
+    }
+}
+
+fn changed(change: &ChangeDef, text: &dyn Fn(&str) -> Option<String>) -> Change {
+    Change {
+        kind: change.kind.clone(),
+        name: text(&change.name).unwrap_or_else(|| change.name.clone()),
+        from: change.from.as_deref().and_then(text),
+        to: change.to.as_deref().and_then(text),
+    }
+}

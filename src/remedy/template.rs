@@ -1,0 +1,126 @@
+//! Placeholders in the texts of remedies.
+//!
+//! `{to}` is a value of the formula, `{setting:NAME}` a setting of the launch, `{to|TEXT}` has a text for when there
+//! is none. Other braces (JSON, shell) stay as they are. Never computes anything.
+
+use super::evidence::Evidence;
+
+/// Placeholder names that formulas give.
+const NAMES: &[&str] = &["from", "to", "gib", "pids", "threshold", "device"];
+
+/// The text with its placeholders filled; `None` if one has neither value nor default.
+pub fn fill(text: &str, vars: &[(&'static str, String)], e: &Evidence) -> Option<String> {
+    fill_with(text, &|placeholder| placeholder.value(vars, e))
+}
+
+/// The text as it stands without a launch: defaults only; `None` if a placeholder has none.
+pub fn plain(text: &str) -> Option<String> {
+    fill_with(text, &|_| None)
+}
+
+fn fill_with(text: &str, value: &dyn Fn(&Placeholder) -> Option<String>) -> Option<String> {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find('{') {
+        let (before, from_brace) = rest.split_at(start);
+        filled.push_str(before);
+        let (piece, length) = match Placeholder::parse(from_brace) {
+            Some(placeholder) => {
+                let piece = value(&placeholder).or_else(|| placeholder.default.map(str::to_owned))?;
+                (piece, placeholder.length)
+            }
+            None => ("{".to_owned(), 1),
+        };
+        filled.push_str(&piece);
+        rest = from_brace.get(length..).unwrap_or_default();
+    }
+    filled.push_str(rest);
+    Some(filled)
+}
+
+/// Whether the text has placeholders that need a formula.
+pub fn needs_formula(text: &str) -> bool {
+    text.match_indices('{').any(|(start, _)| {
+        text.get(start..)
+            .and_then(Placeholder::parse)
+            .is_some_and(|p| p.setting.is_none() && p.default.is_none())
+    })
+}
+
+struct Placeholder<'a> {
+    name: &'a str,
+    setting: Option<&'a str>,
+    default: Option<&'a str>,
+    length: usize,
+}
+
+impl<'a> Placeholder<'a> {
+    /// Reads one at the start of the text, which begins with a brace.
+    fn parse(text: &'a str) -> Option<Self> {
+        let end = text.find('}')?;
+        let inner = text.get(1..end)?;
+        let (key, default) = match inner.split_once('|') {
+            Some((key, default)) => (key, Some(default)),
+            None => (inner, None),
+        };
+        let setting = key.strip_prefix("setting:");
+        let known = setting.is_some_and(|s| !s.is_empty() && s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+        (known || NAMES.contains(&key)).then_some(Self {
+            name: key,
+            setting,
+            default,
+            length: end + 1,
+        })
+    }
+
+    fn value(&self, vars: &[(&'static str, String)], e: &Evidence) -> Option<String> {
+        match self.setting {
+            Some("gpu_memory_utilization") => e.utilization().map(|u| u.to_string()),
+            Some(name) => e.setting(name).map(str::to_owned),
+            None => vars
+                .iter()
+                .find(|(name, _)| *name == self.name)
+                .map(|(_, value)| value.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::testing::Case;
+    use super::*;
+
+    #[test]
+    fn placeholders_are_filled_and_other_braces_stay() {
+        let case = Case::figures(&[]).set("tp_size", "2");
+        let e = case.evidence("gpu-oom.weights", "sglang", "", "");
+        let vars = [("to", "4".to_owned())];
+        assert_eq!(
+            fill("--tp-size {setting:tp_size} to {to}", &vars, &e).as_deref(),
+            Some("--tp-size 2 to 4")
+        );
+        assert_eq!(
+            fill("{\"a\": [1]} {medium: x} ${V:-{to}}", &vars, &e).as_deref(),
+            Some("{\"a\": [1]} {medium: x} ${V:-4}")
+        );
+        assert_eq!(
+            fill("{{.Architecture}} {", &vars, &e).as_deref(),
+            Some("{{.Architecture}} {")
+        );
+    }
+
+    #[test]
+    fn a_placeholder_without_value_needs_a_default() {
+        let case = Case::figures(&[]);
+        let e = case.evidence("gpu-oom.weights", "sglang", "", "");
+        assert_eq!(fill("lower it to {to}", &[], &e), None);
+        assert_eq!(fill("kill {pids|PID}", &[], &e).as_deref(), Some("kill PID"));
+        assert_eq!(fill("{setting:tp_size|unset}", &[], &e).as_deref(), Some("unset"));
+        assert_eq!(
+            plain("kill {pids|PID} of {setting:tp_size|all}").as_deref(),
+            Some("kill PID of all")
+        );
+        assert_eq!(plain("to {to}"), None);
+        assert!(needs_formula("to {to}") && !needs_formula("{to|x} {setting:a} {}"));
+    }
+}
