@@ -37,10 +37,14 @@ pub fn render(report: &Report, style: &Style) -> String {
         section(&mut out, "Who else died of it", &others.collect::<Vec<_>>());
         remedies(&mut out, report);
         let vain = report.will_not_help.iter().map(|vain| bullet(&vain.title, &vain.why));
-        let wrong = report
-            .overruled_advice
-            .iter()
-            .map(|wrong| format!("- Line {}, {}: {}", wrong.line, code(&wrong.text), escape(&wrong.why)));
+        let wrong = report.overruled_advice.iter().map(|wrong| {
+            format!(
+                "- Line {}, {}: {}",
+                wrong.line,
+                code(&words::overruled(wrong)),
+                escape(&wrong.why)
+            )
+        });
         section(&mut out, "What does not help", &vain.chain(wrong).collect::<Vec<_>>());
         let rivals = report.alternatives.iter().map(|rival| {
             format!(

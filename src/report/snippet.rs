@@ -268,23 +268,22 @@ fn focus(report: &Report, line: &SnippetLine, clean: &str) -> Range<usize> {
     start..start + end
 }
 
-/// Where the message begins behind `(name pid=…)`, `[file:line]`, levels and stamps. Only for the eye: the
-/// grammar of prefixes is the dialects' own.
+/// Where the message begins behind `(name pid=…)`, `[file:line]`, levels, stamps and `file.cc:123:`. Only for the
+/// eye: the grammar of prefixes is the dialects' own.
 fn message_start(line: &str) -> usize {
     let mut at = 0;
     loop {
         let rest = line.get(at..).unwrap_or_default();
-        let trimmed = rest.trim_start();
+        let trimmed = rest.trim_start_matches([' ', ':']);
         at += rest.len() - trimmed.len();
+        let bracket = |close: char| trimmed.find(close).map(|end| end + 1);
         let word = trimmed.split_whitespace().next().unwrap_or_default();
-        let len = if trimmed.starts_with('(') && trimmed.contains("pid=") {
-            trimmed.find(')').map(|end| end + 1)
-        } else if trimmed.starts_with('[') {
-            trimmed.find(']').map(|end| end + 1)
-        } else if matches!(word, "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL" | "|") || is_stamp(word) {
-            Some(word.len())
-        } else {
-            None
+        let len = match trimmed.chars().next() {
+            Some('[') => bracket(']'),
+            Some('(') => bracket(')').filter(|end| is_speaker(trimmed.get(1..end - 1).unwrap_or_default())),
+            _ if matches!(word, "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL" | "|") => Some(word.len()),
+            _ if is_stamp(word) || is_place(word) => Some(word.len()),
+            _ => None,
         };
         match len {
             Some(len) if len < trimmed.len() => at += len,
@@ -293,10 +292,23 @@ fn message_start(line: &str) -> usize {
     }
 }
 
+/// `RayWorkerProc pid=742, ip=…` or a bare component name.
+fn is_speaker(text: &str) -> bool {
+    text.contains("pid=") || (!text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
+}
+
 fn is_stamp(word: &str) -> bool {
     word.len() >= 5
         && word.bytes().filter(u8::is_ascii_digit).count() * 2 > word.len()
         && word.bytes().all(|b| b.is_ascii_digit() || b":-/.,TZ+".contains(&b))
+}
+
+/// `node_manager.cc:3199:`
+fn is_place(word: &str) -> bool {
+    let Some((file, line)) = word.strip_suffix(':').and_then(|word| word.rsplit_once(':')) else {
+        return false;
+    };
+    file.contains('.') && !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit())
 }
 
 impl Diagnostic for Excerpt {

@@ -120,11 +120,11 @@ fn argument(page: &mut Page<'_>, report: &Report) {
         page.item("- ", &format!("{}: {}", safe(&vain.title), safe(&vain.why)));
     }
     for wrong in &report.overruled_advice {
-        let told = format!(
-            "the log's own advice (line {}), “{}”: {}",
-            wrong.line, wrong.text, wrong.why
+        let (advice, why) = (words::overruled(wrong), safe(&wrong.why));
+        page.item(
+            "- ",
+            &format!("the log's own advice (line {}), “{advice}”: {why}", wrong.line),
         );
-        page.item("- ", &safe(&told));
     }
     page.section("Why nothing else");
     for rival in &report.alternatives {

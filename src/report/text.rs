@@ -265,15 +265,16 @@ pub fn number(value: f64) -> String {
 
 /// A figure's name and value as they are read: `gpu_free_gib`, 1.5 → `GPU free`, `1.5 GiB`; below one in MiB.
 pub fn figure(name: &str, value: f64) -> (String, String) {
-    const UNITS: [(&str, &str); 10] = [
+    const UNITS: [(&str, &str); 11] = [
         ("_gib", " GiB"),
         ("_mib", " MiB"),
         ("_gb", " GB"),
         ("_bytes", " bytes"),
         ("_tokens", " tokens"),
         ("_count", ""),
-        ("_fraction", ""),
+        ("_fraction", " %"),
         ("_percent", " %"),
+        ("_ms", " ms"),
         ("_x", "×"),
         ("_s", " s"),
     ];
@@ -283,13 +284,13 @@ pub fn figure(name: &str, value: f64) -> (String, String) {
         .unwrap_or((name, ""));
     let (value, unit) = match unit {
         " GiB" if value != 0.0 && value.abs() < 1.0 => (value * 1024.0, " MiB"),
+        " %" if name.ends_with("_fraction") => (value * 100.0, unit),
         _ => (value, unit),
     };
     let words: Vec<String> = stem
         .split('_')
         .map(|word| match word {
-            "gpu" | "kv" | "cpu" | "io" => word.to_uppercase(),
-            "nccl" | "ipc" => word.to_uppercase(),
+            "gpu" | "kv" | "cpu" | "nccl" | "oom" => word.to_uppercase(),
             "pytorch" | "torch" => "PyTorch".to_owned(),
             _ => word.to_owned(),
         })
@@ -380,6 +381,10 @@ mod tests {
         assert_eq!(
             figure("max_seq_len_tokens", 32768.0),
             ("max seq len".into(), "32,768 tokens".into())
+        );
+        assert_eq!(
+            figure("node_used_fraction", 0.950535),
+            ("node used".into(), "95.05 %".into())
         );
         assert_eq!(percent(0.874), "87 %");
     }

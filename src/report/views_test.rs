@@ -123,6 +123,43 @@ fn the_snippet_shows_gaps_true_numbers_and_labels() {
 }
 
 #[test]
+fn the_underline_stands_under_the_message_behind_every_kind_of_prefix() {
+    for (line, message) in [
+        (
+            "(EngineCore pid=1) ERROR 11-25 13:00:07 [core.py:1] EngineCore failed to start.",
+            "EngineCore failed",
+        ),
+        (
+            "[2026-05-20 08:16:47,226 I 1121 1121] (raylet) node_manager.cc:3199: Killing 1 worker(s)",
+            "Killing 1 worker",
+        ),
+        (
+            "(RayWorkerProc pid=742) [rank0]:[W520 08:16:49.1 TCPStore.cpp:125] [c10d] recvValue failed",
+            "recvValue failed",
+        ),
+        (
+            "[2026-05-19 21:14:23 TP1] Scheduler hit an exception: Traceback",
+            "Scheduler hit",
+        ),
+        ("node-b  | (Worker pid=2) INFO 11-25 13:00:07 [x.py:1] text", "node-b"),
+        ("Killed", "Killed"),
+    ] {
+        let mut report = sample::graph_capture();
+        report.snippet.retain(|line| line.role == "exit");
+        report.snippet[0].text = line.into();
+        let style = Style {
+            width: 200,
+            ..Style::default()
+        };
+        let drawn = snippet::render(&report, &style);
+        let rows: Vec<&str> = drawn.lines().collect();
+        let start = rows[2].chars().position(|c| c == '─' || c == '┬').unwrap();
+        let text: String = rows[1].chars().skip(start).collect();
+        assert!(text.starts_with(message), "{drawn}");
+    }
+}
+
+#[test]
 fn a_snippet_of_two_inputs_names_both_and_never_counts_between_them() {
     let mut report = sample::graph_capture();
     for line in report.snippet.iter_mut().skip(4) {

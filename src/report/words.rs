@@ -2,8 +2,11 @@
 //!
 //! Owns wording that is computed from several fields. Returns clean text and knows no format.
 
-use super::model::{Attempt, Change, Evidence, Outcome, PlaceReport, Process, Remedy, Report};
+use super::model::{Attempt, Change, Evidence, Outcome, Overruled, PlaceReport, Process, Remedy, Report};
 use super::text::{self, safe};
+
+/// Columns quoted of advice in the log.
+const ADVICE_WIDTH: usize = 120;
 
 /// Frames shown of an exception.
 const FRAMES: usize = 3;
@@ -154,9 +157,26 @@ pub fn exception(report: &Report) -> Option<(String, Vec<String>)> {
     Some((safe(&format!("{}: {first}", exception.kind)).into_owned(), told))
 }
 
-/// Rows of figures and of the memory account, name and value.
+/// Rows of figures and of the memory account, name and value. A quantity told in several units is one row.
 pub fn figures(report: &Report) -> Vec<(String, String)> {
-    let mut rows: Vec<(String, String)> = report.figures.iter().map(|(name, v)| text::figure(name, *v)).collect();
+    let mut rows: Vec<(String, String)> = Vec::new();
+    let has = |name: &str| report.figures.contains_key(name);
+    for (name, value) in &report.figures {
+        let told_better = name
+            .strip_suffix("_bytes")
+            .is_some_and(|stem| has(&format!("{stem}_gib")))
+            || name
+                .strip_suffix("_percent")
+                .is_some_and(|stem| has(&format!("{stem}_fraction")));
+        if told_better {
+            continue;
+        }
+        let (name, value) = text::figure(name, *value);
+        match rows.last_mut() {
+            Some((last, told)) if *last == name => told.push_str(&format!(", {value}")),
+            _ => rows.push((name, value)),
+        }
+    }
     let Some(memory) = &report.memory else { return rows };
     let pool = [
         ("total", memory.total_gib),
@@ -178,6 +198,11 @@ pub fn figures(report: &Report) -> Vec<(String, String)> {
         }
     }
     rows
+}
+
+/// Advice of the log that is wrong, cut to what can be read at a glance.
+pub fn overruled(wrong: &Overruled) -> String {
+    text::clip(&safe(&wrong.text), ADVICE_WIDTH).into_owned()
 }
 
 /// Step on the way of the launch.
