@@ -9,11 +9,6 @@ use coroner::report::model::{Outcome, Report};
 
 /// Faults that are known and why they stand: `case: what`. One that no longer occurs must leave this list.
 const KNOWN: &[(&str, &str)] = &[
-    ("ray260-actor-segv: phase cluster-join, not device-init", OWN_STEPS),
-    ("wrap-journald-ray-segv: phase cluster-join, not device-init", OWN_STEPS),
-    ("ray260-warm-raise: phase cluster-join, not warmup", OWN_STEPS),
-    ("torch-oomkill: phase none, not distributed-init", OWN_STEPS),
-    ("wrap-cri-torch-kill: phase none, not distributed-init", OWN_STEPS),
     (
         "ray260-fd-limit-many.d: phase none, not cluster-join",
         "Ray's own files alone show no launch that joins",
@@ -23,9 +18,6 @@ const KNOWN: &[(&str, &str)] = &[
         "the reply of the GCS comes before the exception that states the cause",
     ),
 ];
-
-/// The phase is told only by a launcher's own words (`Step init_device`) or by the stack of a crash.
-const OWN_STEPS: &str = "only the launcher's own words or a crash's stack tell the phase";
 
 #[test]
 fn every_case_is_judged_as_its_label_says() {
