@@ -197,18 +197,13 @@ fn node(e: &Evidence) -> Memory {
             ));
         }
     }
-    if let (Some(limit), Some(threshold)) = (total, threshold(e)) {
+    if let (Some(limit), Some(threshold)) = (total, e.ray_threshold()) {
         memory.notes.push(format!(
-            "Ray's threshold is {:.2} GiB ({threshold:.2} of the pool).",
-            limit * threshold
+            "Ray's threshold is {:.2} GiB ({threshold} of the pool).",
+            limit * threshold.0
         ));
     }
     memory
-}
-
-fn threshold(e: &Evidence) -> Option<f64> {
-    let value = e.figure("node_threshold_fraction")?;
-    Some(if value > 1.5 { value / 100.0 } else { value })
 }
 
 /// By how much the account is short, as far as the cause has such a difference.
@@ -218,9 +213,10 @@ fn short_by(e: &Evidence) -> Option<f64> {
         "gpu-mem.occupied" => difference("requested_gib", "gpu_free_gib"),
         "gpu-mem.kv-too-small" => difference("kv_needed_gib", "kv_available_gib"),
         "gpu-mem.no-kv-blocks" => e.figure("kv_available_gib").map(|gib| -gib),
-        "host-mem.ray-monitor" => Some(e.figure("node_used_gib")? - threshold(e)? * e.figure("node_limit_gib")?),
-        "host-mem.budget" => difference("requested_gib", "host_available_gib"),
-        "host-mem.shm" => Some(difference("shm_required_mib", "shm_free_mib")? / 1024.0),
+        "host-mem.ray-monitor" => Some(e.figure("node_used_gib")? - e.ray_threshold()?.0 * e.figure("node_limit_gib")?),
+        "host-mem.budget" => difference("requested_gib", "host_available_gib")
+            .or_else(|| difference("host_requested_gib", "host_available_gib")),
+        "host-mem.shm" => difference("shm_required_gib", "shm_free_gib"),
         _ if e.family() == "gpu-oom" => difference("tried_to_allocate_gib", "gpu_free_gib"),
         _ => None,
     }

@@ -42,9 +42,14 @@ pub struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// A figure, unless it is no number.
+    /// A figure, unless it is no number. One in GiB may have been printed in MiB or bytes.
     pub fn figure(&self, name: &str) -> Option<f64> {
-        self.figures.get(name).copied().filter(|value| value.is_finite())
+        let printed = |name: &str| self.figures.get(name).copied().filter(|value| value.is_finite());
+        printed(name).or_else(|| {
+            let size = name.strip_suffix("_gib")?;
+            let in_mib = printed(&format!("{size}_mib")).map(|mib| mib / 1024.0);
+            in_mib.or_else(|| printed(&format!("{size}_bytes")).map(|bytes| bytes / f64::from(1u32 << 30)))
+        })
     }
 
     /// A figure in GiB.
@@ -148,6 +153,15 @@ impl Evidence<'_> {
             .sum();
         let named = Some(Gib(named)).filter(|gib| gib.0 > 0.0);
         named.or_else(|| self.size("other_process_gib"))
+    }
+
+    /// The threshold of Ray's memory monitor as a share of the node's memory. Some versions print it in per cent,
+    /// others in bytes.
+    pub fn ray_threshold(&self) -> Option<Share> {
+        let share = self
+            .figure("node_threshold_fraction")
+            .map(|t| Share(if t > 1.5 { t / 100.0 } else { t }));
+        share.or_else(|| Some(self.size("node_threshold_gib")? / self.size("node_limit_gib")?))
     }
 
     /// The size of the device or, where device and host share one pool, of the node.
@@ -284,5 +298,15 @@ mod tests {
         let e = case.evidence("gpu-oom.other", "vllm", "", "");
         assert_eq!(e.gib("gpu_total_gib"), None);
         assert_eq!(e.size("gpu_free_gib"), None);
+    }
+
+    #[test]
+    fn a_size_in_another_unit_is_the_same_figure() {
+        let case = Case::figures(&[("shm_free_mib", 512.0), ("node_used_bytes", 3_221_225_472.0)]);
+        let e = case.evidence("host-mem.shm", "vllm", "", "");
+        assert_eq!(
+            (e.figure("shm_free_gib"), e.figure("node_used_gib")),
+            (Some(0.5), Some(3.0))
+        );
     }
 }

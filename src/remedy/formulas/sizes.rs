@@ -145,13 +145,13 @@ pub fn offload_for_blocks(e: &Evidence) -> Sum {
 
 /// Room in shared memory: twice what was asked for, in whole GiB.
 pub fn shm_size(e: &Evidence) -> Sum {
-    let Some(required) = e.figure("shm_required_mib").filter(|mib| *mib > 0.0) else {
+    let Some(required) = e.size("shm_required_gib") else {
         return Sum::Nothing;
     };
-    let gib = (2.0 * required / 1024.0).ceil().max(1.0);
+    let gib = (2.0 * required.0).ceil().max(1.0);
     Sum::Value(Computed {
         vars: vec![("gib", format!("{gib:.0}"))],
-        arithmetic: Some(format!("2 x {required:.0} MiB asked for, rounded up to {gib:.0} GiB")),
+        arithmetic: Some(format!("2 x {required} GiB asked for, rounded up to {gib:.0} GiB")),
     })
 }
 

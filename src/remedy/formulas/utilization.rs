@@ -148,15 +148,10 @@ struct NodeUse {
 
 fn node_use(e: &Evidence) -> Option<NodeUse> {
     let pool = e.size("node_limit_gib")?;
-    let by_share = || e.figure("node_used_fraction").map(|share| as_share(share) * pool);
+    let by_share = || e.figure("node_used_fraction").map(|share| Share(share) * pool);
     let used = e.size("node_used_gib").or_else(by_share)?;
-    let threshold = e.figure("node_threshold_fraction").map_or(RAY_THRESHOLD, as_share);
+    let threshold = e.ray_threshold().unwrap_or(RAY_THRESHOLD);
     Some(NodeUse { used, pool, threshold })
-}
-
-/// Some Ray versions print the threshold in per cent.
-fn as_share(value: f64) -> Share {
-    Share(if value > 1.5 { value / 100.0 } else { value })
 }
 
 /// The growth not yet seen, and where it comes from.
