@@ -5,8 +5,8 @@
 
 use super::Catalog;
 use super::matcher::{Hit, Text};
-use super::schema::Site;
-use crate::dialect::exception_line;
+use super::schema::{SignatureDef, Site};
+use crate::dialect::{exception_line, header};
 use crate::event::SignatureId;
 
 /// A sample that is answered wrongly.
@@ -54,7 +54,7 @@ pub fn check(catalog: &Catalog) -> Vec<Fault> {
             fault("", format!("its cause {cause} is not in the catalog"));
         }
         for sample in &def.matches {
-            match answer(catalog, def.at, sample) {
+            match answer(catalog, def, sample) {
                 Some(hit) if hit.id == own => {}
                 Some(hit) => {
                     let other = catalog.signature(hit.id).map_or("?", |s| s.def.id.as_str());
@@ -64,7 +64,7 @@ pub fn check(catalog: &Catalog) -> Vec<Fault> {
             }
         }
         for sample in &def.no_match {
-            if answer(catalog, def.at, sample).is_some_and(|hit| hit.id == own) {
+            if answer(catalog, def, sample).is_some_and(|hit| hit.id == own) {
                 fault(sample, "it matches what it must not".to_owned());
             }
         }
@@ -73,7 +73,17 @@ pub fn check(catalog: &Catalog) -> Vec<Fault> {
 }
 
 /// Looks a sample up as the dialects would: as an exception line if it is one and the site allows, else as a message.
-fn answer<'t>(catalog: &Catalog, site: Site, sample: &'t str) -> Option<Hit<'t>> {
+/// An entry that asks for the header's file has samples with their header.
+fn answer<'t>(catalog: &Catalog, def: &SignatureDef, sample: &'t str) -> Option<Hit<'t>> {
+    if def.file.is_some() {
+        let head = header::parse(sample);
+        return catalog.find(Text::Message {
+            text: head.message,
+            headed: head.logged,
+            file: head.file,
+        });
+    }
+    let site = def.at;
     let as_exception = exception_line(sample)
         .filter(|_| site != Site::Message)
         .and_then(|(kind, text)| catalog.find(Text::Exception { kind, text }));
@@ -84,6 +94,7 @@ fn answer<'t>(catalog: &Catalog, site: Site, sample: &'t str) -> Option<Hit<'t>>
         catalog.find(Text::Message {
             text: sample,
             headed: site == Site::Header,
+            file: None,
         })
     })
 }

@@ -26,6 +26,7 @@ pub struct Signature {
     /// Strength of its cause.
     pub strength: Strength,
     exception: Option<Regex>,
+    file: Option<Regex>,
     pattern: Option<String>,
     anchored: OnceLock<Option<Regex>>,
     floating: OnceLock<Option<Regex>>,
@@ -40,6 +41,8 @@ pub enum Text<'a> {
         text: &'a str,
         /// Whether its line had a log header of a known program.
         headed: bool,
+        /// Source file that the header names.
+        file: Option<&'a str>,
     },
     /// The message of an exception line.
     Exception {
@@ -80,11 +83,13 @@ impl Signature {
             return Err("`match` needs at least one sample".to_owned());
         }
         let exception = def.exception.as_deref().map(compile).transpose()?;
+        let file = def.file.as_deref().map(compile).transpose()?;
         let pattern = def.pattern.clone();
         Ok(Self {
             def,
             strength,
             exception,
+            file,
             pattern,
             anchored: OnceLock::new(),
             floating: OnceLock::new(),
@@ -118,8 +123,15 @@ impl Signature {
 
     /// Whether this signature matches, given that `literal` stands in the text at `at`.
     fn accepts<'t>(&self, text: Text<'t>, literal: &str, at: usize) -> Option<Vec<(String, &'t str)>> {
+        let from = match text {
+            Text::Message { file, .. } => file,
+            Text::Exception { .. } => None,
+        };
+        if self.file.as_ref().is_some_and(|r| !from.is_some_and(|f| r.is_match(f))) {
+            return None;
+        }
         let (body, anchored) = match text {
-            Text::Message { text, headed } => match self.def.at {
+            Text::Message { text, headed, .. } => match self.def.at {
                 Site::Any | Site::Message => (text, true),
                 Site::Header if headed => (text, false),
                 Site::Header | Site::Exception => return None,
@@ -254,9 +266,10 @@ fn preference(role: Role) -> u8 {
 
 fn capped(text: Text<'_>) -> Text<'_> {
     match text {
-        Text::Message { text, headed } => Text::Message {
+        Text::Message { text, headed, file } => Text::Message {
             text: head(text),
             headed,
+            file,
         },
         Text::Exception { kind, text } => Text::Exception { kind, text: head(text) },
     }

@@ -74,6 +74,9 @@ pub struct SignatureDef {
     pub at: Site,
     /// Regular expression that the full exception type must match (unanchored), for exception sites.
     pub exception: Option<String>,
+    /// Regular expression that the source file in the line's header must match (unanchored): NCCL says `Cuda failure`
+    /// in every file, and only the file tells what it was doing. Such an entry never matches an exception.
+    pub file: Option<String>,
     /// Literal text, one of which must be contained; the longest stable fragments. Never empty, each at least four bytes.
     pub literal: Vec<String>,
     /// Regular expression; without one the literal itself is the pattern. Named groups capture, see the catalog's README.

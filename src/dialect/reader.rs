@@ -177,6 +177,7 @@ impl<'c> Reader<'c> {
         let hit = self.catalog.find(Text::Message {
             text: message.trim_start(),
             headed,
+            file: head.file,
         });
         let ends = hit.as_ref().is_some_and(|h| self.ends_block(h));
         if head.logged {
