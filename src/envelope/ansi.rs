@@ -14,11 +14,20 @@ const LONGEST_STRING_SEQUENCE: usize = 4096;
 
 /// The clean text of a line; borrowed when there is nothing to clean.
 pub(super) fn clean(bytes: &[u8]) -> Cow<'_, str> {
-    let text = match std::str::from_utf8(bytes) {
+    unspelled(visible(bytes))
+}
+
+/// What a terminal shows of a line, and its carriage returns.
+pub(super) fn visible(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
         Ok(text) if !has_control(bytes) => Cow::Borrowed(text),
         Ok(text) => Cow::Owned(without_control(text)),
         Err(_) => Cow::Owned(without_control(&String::from_utf8_lossy(bytes))),
-    };
+    }
+}
+
+/// The text without spelled-out escapes.
+pub(super) fn unspelled(text: Cow<'_, str>) -> Cow<'_, str> {
     match spelled(&text) {
         Some(text) => Cow::Owned(text),
         None => text,

@@ -7,6 +7,12 @@ use memchr::{memchr_iter, memmem};
 
 use super::grammar;
 
+/// The bracket of a bar with its times, its rate and what was added to them.
+const LONGEST_BRACKET: usize = 160;
+
+/// Records that one line is split into; what follows them stays together.
+const MOST_RECORDS: usize = 256;
+
 /// The pieces of a line with carriage returns, in order.
 pub(super) fn pieces(line: &str) -> Vec<&str> {
     let mut kept: Vec<&str> = Vec::new();
@@ -25,12 +31,14 @@ pub(super) fn pieces(line: &str) -> Vec<&str> {
 
 /// Whether a line without carriage returns is more than one record; cheap, since it is asked of every line.
 pub(super) fn is_glued(line: &str) -> bool {
-    next_glued(line, 1).is_some()
+    next_glued(line).is_some()
 }
 
 fn split_glued<'a>(line: &'a str, out: &mut Vec<&'a str>) {
     let mut rest = line;
-    while let Some(at) = next_glued(rest, 1) {
+    while out.len() < MOST_RECORDS
+        && let Some(at) = next_glued(rest)
+    {
         out.push(&rest[..at]);
         rest = &rest[at..];
     }
@@ -38,8 +46,8 @@ fn split_glued<'a>(line: &'a str, out: &mut Vec<&'a str>) {
 }
 
 /// Where the first record behind the start of `line` begins.
-fn next_glued(line: &str, from: usize) -> Option<usize> {
-    behind_bar(line).or_else(|| behind_nccl(line, from))
+fn next_glued(line: &str) -> Option<usize> {
+    behind_bar(line).or_else(|| behind_nccl(line))
 }
 
 /// `…| 8/28 [00:14<00:25,  1.30s/it][2025-05-16 10:48:21 TP1] …`: what stands directly behind the bar's bracket.
@@ -51,8 +59,11 @@ fn behind_bar(line: &str) -> Option<usize> {
         if !rate || matches!(b.get(end + 1), None | Some(b' ' | b'\r')) {
             continue;
         }
-        let open = memchr::memrchr(b'[', &b[..end])?;
-        let inside = &b[open + 1..end];
+        let near = &b[end.saturating_sub(LONGEST_BRACKET)..end];
+        let Some(open) = memchr::memrchr(b'[', near) else {
+            continue;
+        };
+        let inside = &near[open + 1..];
         if inside.first().is_some_and(u8::is_ascii_digit) && inside.iter().take(8).any(|&c| c == b':') {
             return Some(end + 1);
         }
@@ -61,14 +72,14 @@ fn behind_bar(line: &str) -> Option<usize> {
 }
 
 /// A second NCCL header of the same host within the first one's line.
-fn behind_nccl(line: &str, from: usize) -> Option<usize> {
+fn behind_nccl(line: &str) -> Option<usize> {
     // Nearly every line fails here: ` NCCL ` must stand in it twice.
     let first = memmem::find(line.as_bytes(), b"NCCL ")?;
     memmem::find(&line.as_bytes()[first + 5..], b"NCCL ")?;
     let host = grammar::nccl(line)?;
     let start = line.find(host)? + host.len();
-    memmem::find_iter(&line.as_bytes()[start.max(from)..], host.as_bytes())
-        .map(|at| start.max(from) + at)
+    memmem::find_iter(&line.as_bytes()[start..], host.as_bytes())
+        .map(|at| start + at)
         .find(|at| grammar::nccl_tail(&line.as_bytes()[at + host.len()..]))
 }
 

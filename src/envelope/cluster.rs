@@ -15,20 +15,25 @@ use super::{container, grammar, stamps};
 
 /// `[1,3]<stderr>:text` of Open MPI; 5.x writes a job name for the first number and a blank behind the colon.
 pub(super) fn mpirun<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
-    fn prefix(s: &str) -> IResult<&str, (u32, &str)> {
+    fn prefix(s: &str) -> IResult<&str, (&str, u32, &str)> {
         let job = take_while1(|c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '@' | '.'));
         let task = delimited(char('['), separated_pair(job, char(','), number), char(']'));
         let stream = delimited(char('<'), take_while1(|c: char| c.is_ascii_lowercase()), tag(">:"));
-        (task.map(|(_, rank)| rank), stream).parse(s)
+        (task, stream).map(|((job, rank), stream)| (job, rank, stream)).parse(s)
     }
-    let (rest, (rank, stream)) = prefix(s).ok()?;
+    let (rest, (job, rank, stream)) = prefix(s).ok()?;
     said.stream = match stream {
         "stdout" => Some(Stream::Stdout),
         "stderr" | "stddiag" => Some(Stream::Stderr),
         _ => return None,
     };
     said.rank = Some(rank);
-    Some(rest)
+    let named = job.bytes().any(|b| !b.is_ascii_digit());
+    Some(if named {
+        rest.strip_prefix(' ').unwrap_or(rest)
+    } else {
+        rest
+    })
 }
 
 /// `[default1]:text` of `torchrun --tee`: the role and the local rank.
@@ -62,6 +67,10 @@ pub(super) fn rank<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
 /// `14:24:12 head.1   | text` of honcho and foreman.
 pub(super) fn honcho<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
     let (name, _, text) = container::piped(stamps::time_of_day(s)?.strip_prefix(' ')?)?;
+    // The instances of a process are numbered. `13:00:07 INFO | text` is a program's own layout.
+    if name != "system" && name.rsplit_once('.').is_none_or(|(_, n)| n.parse::<u32>().is_err()) {
+        return None;
+    }
     container::named(name, said);
     Some(text)
 }
@@ -137,7 +146,10 @@ mod tests {
         let mut said = Said::default();
         assert_eq!(mpirun("[1,3]<stderr>:  File", &mut said), Some("  File"));
         assert_eq!((said.rank, said.stream), (Some(3), Some(Stream::Stderr)));
-        assert_eq!(mpirun("[prterun-node-a-7@1,2]<stdout>:x", &mut said), Some("x"));
+        assert_eq!(
+            mpirun("[prterun-node-a-7@1,2]<stdout>:   File", &mut said),
+            Some("  File")
+        );
         assert_eq!(tee("[default1]:[rank5]: x", &mut said), Some("[rank5]: x"));
         assert_eq!(said.rank, Some(1));
         assert_eq!(rank("[rank5]:   File", &mut said), Some("  File"));
@@ -145,6 +157,7 @@ mod tests {
         assert_eq!(said.rank, Some(5));
         assert_eq!(honcho("14:24:12 head.1   | INFO", &mut said), Some("INFO"));
         assert_eq!(said.container, Some("head.1"));
+        assert_eq!(honcho("14:24:12 INFO | x", &mut said), None);
         assert_eq!(labelled(" 3:   File"), Some((3, "  File")));
     }
 

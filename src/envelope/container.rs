@@ -80,6 +80,45 @@ pub(super) fn named<'a>(name: &'a str, said: &mut Said<'a>) {
     }
 }
 
+/// `{app="vllm", pod="vllm-0"} text` of logcli, behind its stamp.
+pub(super) fn labels<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
+    let mut rest = s.strip_prefix('{')?;
+    loop {
+        let (name, value) = rest.split_once("=\"")?;
+        if name.is_empty() || !name.chars().all(is_name) {
+            return None;
+        }
+        // A quote inside a value is escaped.
+        let end = value
+            .match_indices('"')
+            .find(|(at, _)| !value[..*at].ends_with('\\'))?
+            .0;
+        match name {
+            "pod" | "host" | "hostname" | "node" | "node_name" | "instance" => said.node = Some(&value[..end]),
+            "container" | "container_name" | "compose_service" => said.container = Some(&value[..end]),
+            _ => {}
+        }
+        rest = &value[end + 1..];
+        match rest.strip_prefix(", ").or_else(|| rest.strip_prefix(',')) {
+            Some(next) => rest = next,
+            None => {
+                let text = rest.strip_prefix('}')?;
+                return Some(text.strip_prefix(' ').unwrap_or(text));
+            }
+        }
+    }
+}
+
+/// `job<TAB>step<TAB>2026-11-25T12:00:00.1234567Z text` of `gh run view --log`.
+pub(super) fn step<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
+    let (_job, rest) = s.split_once('\t')?;
+    let (_step, rest) = rest.split_once('\t')?;
+    let (at, rest) =
+        stamps::iso(rest.strip_prefix('\u{feff}').unwrap_or(rest)).filter(|(at, _)| at.offset.is_some())?;
+    said.at(at);
+    Some(rest.strip_prefix(' ').unwrap_or(rest))
+}
+
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
@@ -106,6 +145,27 @@ mod tests {
         assert_eq!(kubectl("[pod/vllm-0/server] INFO x", &mut said), Some("INFO x"));
         assert_eq!((said.node, said.container), (Some("vllm-0"), Some("server")));
         assert_eq!(kubectl("[pod/vllm-0] x", &mut said), None);
+    }
+
+    #[test]
+    fn logcli_labels() {
+        let mut said = Said::default();
+        let line = r#"{app="a\"b", pod="vllm-0",container="server"}   File"#;
+        assert_eq!(labels(line, &mut said), Some("  File"));
+        assert_eq!((said.node, said.container), (Some("vllm-0"), Some("server")));
+        for line in [r#"{"app": "x"} y"#, "{a=1} x", "{} x", r#"{a="b" x"#] {
+            assert_eq!(labels(line, &mut said), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn steps_of_hosted_ci() {
+        let mut said = Said::default();
+        assert_eq!(
+            step("test\tRun server\t2026-11-25T12:00:00.1234567Z   File", &mut said),
+            Some("  File")
+        );
+        assert_eq!(step("2026-11-25 12:00:00,123\tINFO\tx", &mut said), None);
     }
 
     #[test]

@@ -71,7 +71,7 @@ const NODE: [&str; 10] = [
     "Host",
 ];
 const CONTAINER: [&str; 4] = ["container_name", "container", "CONTAINER_NAME", "service"];
-const UNIT: [&str; 3] = ["SYSLOG_IDENTIFIER", "_SYSTEMD_UNIT", "unit"];
+const UNIT: [&str; 4] = ["SYSLOG_IDENTIFIER", "_SYSTEMD_UNIT", "unit", "component"];
 const PID: [&str; 4] = ["_PID", "pid", "process", "SYSLOG_PID"];
 /// Texts that continue the message, each in lines of its own.
 const MORE: [&str; 5] = ["exc_info", "exc_text", "exception", "stack_info", "stack_trace"];
@@ -87,6 +87,13 @@ pub(super) struct Shape {
     stamp: Option<&'static str>,
     level: Option<&'static str>,
     stream: bool,
+}
+
+impl Shape {
+    /// The field with the text.
+    pub fn text(&self) -> &'static str {
+        self.text
+    }
 }
 
 /// One object read as an envelope.
@@ -109,6 +116,11 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// The record's stamp.
+    pub fn stamp(&self) -> Option<&Stamp> {
+        self.stamp.as_ref()
+    }
+
     /// Adds what the object says to what the layers around it said.
     pub fn say<'a>(&'a self, said: &mut Said<'a>) {
         said.node = self.node.as_deref().or(said.node);
@@ -123,6 +135,20 @@ impl Entry {
     }
 }
 
+/// Whether a field of this name holds the program's text.
+pub(super) fn is_text(name: &str) -> bool {
+    TEXT.contains(&name)
+}
+
+/// Whether a line of an indented object holds the program's text.
+pub(super) fn is_text_key(line: &str) -> bool {
+    let key = line
+        .trim_start()
+        .strip_prefix('"')
+        .and_then(|rest| rest.split_once("\":"));
+    key.is_some_and(|(key, _)| is_text(key))
+}
+
 /// Reads `s` as an envelope, if it is an object with a text beside a stamp, a level or a stream.
 pub(super) fn read(s: &str) -> Option<Entry> {
     let s = s.trim_end().trim_end_matches(',');
@@ -130,10 +156,11 @@ pub(super) fn read(s: &str) -> Option<Entry> {
         return None;
     }
     let top: Fields = serde_json::from_str(s).ok()?;
-    entry(&top)
+    of(&top)
 }
 
-fn entry(top: &Fields) -> Option<Entry> {
+/// Reads named fields as an envelope.
+pub(super) fn of(top: &Fields) -> Option<Entry> {
     let nested = NESTED
         .into_iter()
         .find_map(|key| Some((key, top.get(key)?.as_object()?)));
@@ -289,7 +316,7 @@ fn integer(value: &Value) -> Option<i64> {
 }
 
 /// The fields of an object that are of use; the others are skipped unread.
-struct Fields(Vec<(String, Value)>);
+pub(super) struct Fields(pub Vec<(String, Value)>);
 
 impl Fields {
     fn get(&self, key: &str) -> Option<&Value> {

@@ -62,10 +62,19 @@ fn digit<'a>(profile: &Profile, s: &'a str, said: &mut Said<'a>) -> Option<&'a s
         b':' => cluster::honcho(s, said),
         b'0'..=b'9' if b.get(10) == Some(&b'T') => container::cri(s, said)
             .or_else(|| journal::host(s, false, said))
+            .or_else(|| logcli(s, said))
             .or_else(|| collector_stamp(s, said)),
         b'0'..=b'9' if b.get(10) == Some(&b'.') => journal::host(s, profile.month == MonthStamp::Syslog, said),
         _ => None,
     }
+}
+
+/// `2026-11-25T12:00:00Z {pod="vllm-0"} text`
+fn logcli<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
+    let (at, rest) = stamps::iso(s)?;
+    let rest = container::labels(rest.strip_prefix(' ')?, said)?;
+    said.at(at);
+    Some(rest)
 }
 
 /// A stamp to the ten-millionth of a second or finer with its zone: Docker, the kubelet and hosted CI write those,
@@ -117,6 +126,7 @@ fn doubtful<'a>(profile: &Profile, s: &'a str, said: &mut Said<'a>) -> Option<&'
         .or_else(|| piped(profile, s, said))
         .or_else(|| ranks(profile, s, said))
         .or_else(|| host(profile, s, said))
+        .or_else(|| if profile.steps { container::step(s, said) } else { None })
         .or_else(|| unknown(profile, s, said))
 }
 
@@ -132,11 +142,11 @@ fn bare_stamp<'a>(profile: &Profile, s: &'a str, said: &mut Said<'a>) -> Option<
 }
 
 fn piped<'a>(profile: &Profile, s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
-    if profile.piped.is_empty() {
+    if profile.piped.names.is_empty() {
         return None;
     }
     let (name, column, text) = container::piped(s)?;
-    if !profile.piped.contains_key(name) && !profile.piped.values().any(|known| *known == column) {
+    if !profile.piped.names.contains(name) && !profile.piped.columns.contains(&column) {
         return None;
     }
     container::named(name, said);

@@ -5,15 +5,18 @@
 //! what the program says: vLLM's process prefix, logger headers and tracebacks are the dialects' work.
 
 mod ansi;
+mod blocks;
 mod carriage;
 mod cluster;
 mod container;
+mod csv;
 mod grammar;
 mod joins;
 mod journal;
 mod json;
 mod layers;
 mod order;
+mod paste;
 mod prefix;
 mod profile;
 mod ray;
@@ -28,8 +31,10 @@ use std::sync::Arc;
 
 use crate::record::Record;
 
+use blocks::{Blocks, Frame, Step};
 use joins::{Joins, Part};
 use json::Entry;
+use paste::Unwrapper;
 pub use profile::Profile;
 use ray::Token;
 use said::{RaySaid, Said, Tags};
@@ -47,7 +52,7 @@ const LONGEST_NAME: usize = 200;
 type Out<'a> = &'a mut dyn FnMut(Record<'_>);
 
 /// Where a line stands.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Place {
     line: u64,
     byte: u64,
@@ -59,6 +64,8 @@ pub struct Peeler {
     profile: Profile,
     tags: Tags,
     joins: Joins,
+    blocks: Blocks,
+    unwrapper: Unwrapper,
     /// The actor or task that Ray's tokens name as the writer of the source.
     writer: Option<Arc<str>>,
     /// The last line that a record was given of.
@@ -72,23 +79,70 @@ impl Peeler {
             profile,
             tags: Tags::default(),
             joins: Joins::default(),
+            blocks: Blocks::default(),
+            unwrapper: Unwrapper::default(),
             writer: None,
             given: 0,
         }
     }
 
-    /// Feeds one line without its `\n`; calls `out` for every record in it.
+    /// Feeds one line without its `\n`; calls `out` for every record in it. The lines of a source that is newest-first
+    /// are fed last line first.
     pub fn line(&mut self, no: u64, byte: u64, bytes: &[u8], out: &mut dyn FnMut(Record<'_>)) {
-        let end = bytes.iter().rposition(|&b| b != b'\r').map_or(0, |last| last + 1);
-        let clean = ansi::clean(&bytes[..end]);
-        let line = clean.trim_end_matches('\r');
-        self.unwrap(Place { line: no, byte }, line, line, Said::default(), 0, out);
+        let at = Place { line: no, byte };
+        let bytes = without_returns(bytes);
+        match self.profile.frame {
+            Frame::Lines => self.plain(at, bytes, out),
+            Frame::Wrapped(wrap) => {
+                let clean = self.profile.paste.undo(ansi::visible(bytes));
+                let Some(line) = clean else { return };
+                for (at, line) in self.unwrapper.add(&self.profile, wrap, at, &line).into_iter().flatten() {
+                    self.rejoined(at, line, out);
+                }
+            }
+            Frame::Csv(_) | Frame::Objects(_) | Frame::Export => {
+                let step = self
+                    .blocks
+                    .add(&self.profile.frame, self.profile.newest_first(), at, bytes);
+                self.block(step, out);
+            }
+        }
     }
 
     /// Gives what still waits for its end.
     pub fn finish(&mut self, out: &mut dyn FnMut(Record<'_>)) {
+        if let Some((at, line)) = self.unwrapper.end() {
+            self.rejoined(at, line, out);
+        }
+        let step = self.blocks.end(&self.profile.frame, self.profile.newest_first());
+        self.block(step, out);
         for part in self.joins.drain() {
             self.torn(&part, out);
+        }
+    }
+
+    fn plain(&mut self, at: Place, bytes: &[u8], out: Out<'_>) {
+        if let Some(line) = self.profile.paste.undo(ansi::clean(bytes)) {
+            let line = line.trim_end_matches('\r');
+            self.unwrap(at, line, line, Said::default(), 0, out);
+        }
+    }
+
+    fn rejoined(&mut self, at: Place, line: String, out: Out<'_>) {
+        // Only now: a terminal that shows escapes spelled out has counted them when it wrapped the line.
+        let line = ansi::unspelled(line.into());
+        self.unwrap(at, &line, &line, Said::default(), 0, out);
+    }
+
+    fn block(&mut self, step: Step, out: Out<'_>) {
+        match step {
+            Step::More => {}
+            Step::Entry(entry, places) => self.entry(&places, None, &entry, Said::default(), 0, out),
+            Step::Lines(lines) => {
+                for (at, line) in lines {
+                    self.plain(at, &line, out);
+                }
+            }
         }
     }
 
@@ -101,7 +155,7 @@ impl Peeler {
         if rest.starts_with('{') && depth < MAX_LAYERS && !self.profile.json.is_empty() {
             let entry = json::read(rest).filter(|entry| self.profile.json.contains(&entry.shape));
             if let Some(entry) = entry {
-                return self.entry(at, shown, &entry, said, depth, out);
+                return self.entry(&[at], Some(shown), &entry, said, depth, out);
             }
         }
         if let Some((at, whole)) = self.joined(at, rest, &said) {
@@ -114,28 +168,40 @@ impl Peeler {
         self.give(at, shown, rest, &said, out);
     }
 
-    /// The lines of a structured record.
-    fn entry<'t>(&mut self, at: Place, shown: &str, entry: &Entry, said: Said<'t>, depth: usize, out: Out<'_>) {
-        let mut said: Said<'_> = said;
+    /// The lines of a structured record, which stand at `places`; the last of these is good for all that follow.
+    fn entry<'t>(
+        &mut self,
+        places: &[Place],
+        shown: Option<&str>,
+        entry: &'t Entry,
+        mut said: Said<'t>,
+        depth: usize,
+        out: Out<'_>,
+    ) {
+        let Some(&first) = places.first() else { return };
         entry.say(&mut said);
         let text = entry.text.as_str();
         if entry.partial {
-            return self.wait(at, text, &said, out);
+            return self.wait(first, text, &said, out);
         }
-        let joined = self.joined(at, text, &said);
-        let (at, text) = joined.as_ref().map_or((at, text), |(at, text)| (*at, text));
+        let joined = self.joined(first, text, &said);
+        let (first, text) = joined.as_ref().map_or((first, text), |(at, text)| (*at, text));
         let text = text.strip_suffix('\n').unwrap_or(text);
-        for line in text.split('\n') {
+        // Of an object that holds many lines, the one that matters is shown, not the start of the object.
+        let shown = shown.filter(|_| !text.contains('\n'));
+        for (i, line) in text.split('\n').enumerate() {
+            let at = if i == 0 {
+                first
+            } else {
+                places.get(i).or(places.last()).copied().unwrap_or(first)
+            };
             let line = match entry.prefix.as_str() {
                 "" => Cow::Borrowed(line),
                 prefix => Cow::Owned(format!("{prefix}{line}")),
             };
             // A JSON string can hold any character, whatever the bytes of the line were.
-            let line = ansi::clean(line.as_bytes());
-            let line = line.trim_end_matches('\r');
-            // Of an object that holds many lines, the one that matters is shown, not the start of the object.
-            let shown = if text.contains('\n') { line } else { shown };
-            self.unwrap(at, shown, line, said.clone(), depth + 1, out);
+            let line = ansi::clean(without_returns(line.as_bytes()));
+            self.unwrap(at, shown.unwrap_or(&line), &line, said.clone(), depth + 1, out);
         }
     }
 
@@ -227,6 +293,12 @@ impl Peeler {
             repeated,
         });
     }
+}
+
+/// A line without the carriage returns at its end.
+fn without_returns(line: &[u8]) -> &[u8] {
+    let end = line.iter().rposition(|&b| b != b'\r').map_or(0, |last| last + 1);
+    &line[..end]
 }
 
 /// The longest start of `text` of at most `most` bytes.

@@ -2,17 +2,34 @@
 //!
 //! Owns the recognition of newest-first exports. Compares stamps of any kind by their look; it reads no zone.
 
+use crate::time::Stamp;
+
 /// How far into a line a stamp is looked for.
 const REACH: usize = 200;
 
 /// Falls it takes at least, when no stamp rises at all.
 const FEW: usize = 3;
 
-/// Whether the stamps fall throughout.
+/// Whether the stamps of these lines fall throughout.
 pub(super) fn is_newest_first<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
+    falls(lines.filter_map(key))
+}
+
+/// Whether these stamps fall throughout.
+pub(super) fn are_newest_first<'a>(stamps: impl Iterator<Item = &'a Stamp>) -> bool {
+    falls(stamps.map(|stamp| {
+        let nanos = stamp.local.and_utc().timestamp_nanos_opt().unwrap_or_default();
+        Key {
+            form: u8::from(stamp.year_known),
+            value: u128::try_from(nanos).unwrap_or_default(),
+        }
+    }))
+}
+
+fn falls(keys: impl Iterator<Item = Key>) -> bool {
     let (mut falls, mut rises) = (0usize, 0usize);
     let mut last: Option<Key> = None;
-    for key in lines.filter_map(key) {
+    for key in keys {
         // Stamps of different forms (one with a year, one without) cannot be compared.
         if let Some(last) = last.filter(|last| last.form == key.form) {
             match key.value.cmp(&last.value) {

@@ -5,12 +5,14 @@
 //! alone, never on the lines that were fed before.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::json::{self, Shape};
+use super::blocks::{Blocks, Frame, Step};
+use super::json::{self, Entry, Shape};
+use super::paste::{Paste, Unwrapper, Wrap};
 use super::prefix::Prefix;
 use super::said::Said;
-use super::{MAX_LAYERS, ansi, cluster, container, grammar, journal, layers, order, stamps};
+use super::{MAX_LAYERS, Place, ansi, cluster, container, grammar, journal, layers, order, stamps};
 
 /// Lines of the sample that are looked at.
 const MOST_LINES: usize = 4000;
@@ -33,16 +35,27 @@ pub(super) enum MonthStamp {
     Bare,
 }
 
+/// Names before a `|`.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Piped {
+    pub names: BTreeSet<String>,
+    /// Where the `|` stands: compose pads the names, also those that the sample does not show.
+    pub columns: BTreeSet<usize>,
+}
+
 /// What the head of a source tells.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
     newest_first: bool,
+    pub(super) paste: Paste,
+    pub(super) frame: Frame,
     pub(super) json: Vec<Shape>,
-    pub(super) piped: BTreeMap<String, usize>,
+    pub(super) piped: Piped,
     pub(super) labelled: bool,
     pub(super) bracketed: bool,
     pub(super) hosts: Vec<String>,
     pub(super) bare_iso: bool,
+    pub(super) steps: bool,
     pub(super) month: MonthStamp,
     pub(super) unknown: Vec<Prefix>,
     unknown_sample: Option<String>,
@@ -51,28 +64,67 @@ pub struct Profile {
 impl Profile {
     /// Learns from up to the first 256 KiB of a source.
     pub fn of(sample: &[u8]) -> Self {
-        let lines: Vec<Cow<'_, str>> = sample
-            .split(|&b| b == b'\n')
-            .take(MOST_LINES)
-            .map(|line| ansi::clean(line.trim_ascii_end()))
-            .filter(|line| !line.trim().is_empty())
-            .collect();
+        let raw = || sample.split(|&b| b == b'\n').take(MOST_LINES);
+        let clean = raw().map(|line| ansi::visible(super::without_returns(line)));
+        let pasted: Vec<Cow<'_, str>> = clean.filter(|line| !line.trim().is_empty()).collect();
+        let paste = Paste::of(&pasted);
+        let lines: Vec<Cow<'_, str>> = pasted.into_iter().filter_map(|line| paste.undo(line)).collect();
         let mut profile = Self {
-            newest_first: order::is_newest_first(lines.iter().map(|l| &**l)),
+            paste,
+            frame: Frame::of(&lines),
             ..Self::default()
         };
-        let mut texts: Vec<String> = lines.into_iter().map(Cow::into_owned).collect();
+        let mut texts = profile.framed(&lines, raw());
         for _ in 0..MAX_LAYERS {
             texts = texts
-                .into_iter()
-                .map(|text| profile.bare(text))
+                .iter()
+                .flat_map(|text| profile.bare(text))
                 .filter(|text| !text.trim().is_empty())
                 .collect();
             if !profile.learn(&texts) {
                 break;
             }
         }
+        if !profile.json.is_empty() {
+            let entries: Vec<Entry> = lines.iter().filter_map(|line| json::read(line)).collect();
+            profile.newest_first |= order::are_newest_first(entries.iter().filter_map(Entry::stamp));
+        }
         profile
+    }
+
+    /// The texts of the sample's records, and with them which way its time runs.
+    fn framed<'a>(&mut self, lines: &[Cow<'_, str>], raw: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
+        if self.frame == Frame::Lines {
+            self.newest_first = order::is_newest_first(lines.iter().map(|line| &**line));
+            // A wrapped line that is read in reverse cannot be told from its continuation.
+            let wrap = if self.newest_first { None } else { Wrap::of(lines) };
+            let whole = |text: String| ansi::unspelled(text.into()).trim_end().to_owned();
+            let Some(wrap) = wrap else {
+                return lines.iter().map(|line| whole(line.clone().into_owned())).collect();
+            };
+            self.frame = Frame::Wrapped(wrap);
+            let mut unwrapper = Unwrapper::default();
+            let none = Self::default();
+            let add = |line: &Cow<'_, str>| unwrapper.add(&none, wrap, Place::default(), line);
+            return lines
+                .iter()
+                .flat_map(add)
+                .flatten()
+                .map(|(_, text)| whole(text))
+                .collect();
+        }
+        let mut blocks = Blocks::default();
+        let mut entries = Vec::new();
+        for line in raw {
+            if let Step::Entry(entry, _) = blocks.add(&self.frame, false, Place::default(), line) {
+                entries.push(entry);
+            }
+        }
+        self.newest_first = order::are_newest_first(entries.iter().filter_map(|entry| entry.stamp()));
+        entries
+            .iter()
+            .flat_map(|entry| entry.text.lines().map(str::to_owned))
+            .collect()
     }
 
     /// Whether the source runs from the newest line to the oldest.
@@ -86,7 +138,20 @@ impl Profile {
         if self.newest_first {
             notes.push("the log is newest-first; it was read in reverse".to_owned());
         }
-        if let Some(sample) = &self.unknown_sample {
+        self.paste.notes(&mut notes);
+        match self.frame {
+            Frame::Wrapped(wrap) => notes.push(format!(
+                "the log is hard-wrapped at {} columns; its lines were joined again",
+                wrap.width
+            )),
+            Frame::Csv(_) => notes.push("the log is a table; the column with its messages was read".to_owned()),
+            Frame::Lines | Frame::Objects(_) | Frame::Export => {}
+        }
+        if let Some(sample) = self
+            .unknown_sample
+            .as_deref()
+            .filter(|sample| !sample.trim().is_empty())
+        {
             notes.push(format!(
                 "a prefix of unknown origin, such as `{}`, was taken off the lines",
                 sample.trim_end()
@@ -95,25 +160,22 @@ impl Profile {
         notes
     }
 
-    /// The first line of what is left of `text` without the layers known so far.
-    fn bare(&self, text: String) -> String {
-        let rest = layers::peel(self, &text, &mut Said::default());
+    /// The lines that are left of `text` without the layers known so far.
+    fn bare(&self, text: &str) -> Vec<String> {
+        let rest = layers::peel(self, text, &mut Said::default());
         if rest.starts_with('{')
             && let Some(entry) = json::read(rest).filter(|entry| self.json.contains(&entry.shape))
         {
-            return entry.text.lines().next().unwrap_or_default().to_owned();
+            return entry.text.lines().map(str::to_owned).collect();
         }
-        if rest.len() == text.len() {
-            text
-        } else {
-            rest.to_owned()
-        }
+        vec![rest.to_owned()]
     }
 
     /// Looks for one more kind of layer; whether there was one.
     fn learn(&mut self, texts: &[String]) -> bool {
         !texts.is_empty()
             && (self.learn_json(texts)
+                || self.learn_steps(texts)
                 || self.learn_month(texts)
                 || self.learn_iso(texts)
                 || self.learn_piped(texts)
@@ -154,6 +216,16 @@ impl Profile {
         let most: Vec<Shape> = most.collect();
         self.json.extend(most);
         self.json.len() > before
+    }
+
+    fn learn_steps(&mut self, texts: &[String]) -> bool {
+        let found = texts
+            .iter()
+            .filter(|text| container::step(text, &mut Said::default()).is_some())
+            .count();
+        let new = !self.steps && nearly_all(found, texts);
+        self.steps |= new;
+        new
     }
 
     fn learn_month(&mut self, texts: &[String]) -> bool {
@@ -201,22 +273,22 @@ impl Profile {
     }
 
     fn learn_piped(&mut self, texts: &[String]) -> bool {
-        if !self.piped.is_empty() {
+        if !self.piped.names.is_empty() {
             return false;
         }
         let found: Vec<_> = texts.iter().filter_map(|text| container::piped(text)).collect();
         let proofs = found.iter().filter(|(_, _, text)| grammar::program(text)).count();
         let throughout = nearly_all(found.len(), texts) && found.len() >= NEIGHBOURS;
-        if proofs >= PROOFS || throughout {
-            let names = found
-                .into_iter()
-                .filter(|(_, _, text)| throughout || grammar::program(text));
-            self.piped = names
-                .map(|(name, column, _)| (name.to_owned(), column))
-                .take(MOST_LINES)
-                .collect();
+        if proofs < PROOFS && !throughout {
+            return false;
         }
-        !self.piped.is_empty()
+        for (name, column, text) in found {
+            if throughout || grammar::program(text) {
+                self.piped.names.insert(name.to_owned());
+                self.piped.columns.insert(column);
+            }
+        }
+        true
     }
 
     fn learn_ranks(&mut self, texts: &[String]) -> bool {
@@ -275,7 +347,11 @@ impl Profile {
                 None => {}
             }
         }
-        found.retain(|(_, proofs, _)| *proofs >= PROOFS);
+        // Indented tracebacks are quoted ones as a rule; an indented paste has no program line at its margin.
+        let margin = texts
+            .iter()
+            .any(|text| grammar::program(text) || text.starts_with(|c: char| c.is_alphanumeric()));
+        found.retain(|(_, proofs, sample)| *proofs >= PROOFS && !(margin && sample.trim().is_empty()));
         let covered = texts
             .iter()
             .filter(|text| found.iter().any(|(prefix, ..)| prefix.strip(text).is_some()))

@@ -313,6 +313,75 @@ fn newest_first() {
     assert!(Profile::of(log.as_bytes()).newest_first());
 }
 
+#[test]
+fn newest_first_objects_by_the_stamp_of_the_record() {
+    let line = |s: u32| {
+        format!(
+            r#"{{"receiveTimestamp":"2026-11-25T12:00:0{}Z","textPayload":"x{s}","timestamp":"2026-11-25T12:00:0{s}Z"}}"#,
+            s + 2
+        )
+    };
+    let log: Vec<String> = (0..6).rev().map(line).collect();
+    assert!(Profile::of(log.join("\n").as_bytes()).newest_first());
+}
+
+#[test]
+fn tables_keep_the_place_of_every_line() {
+    let log = "timestamp,host,message\n2026-11-25T12:00:01Z,node-b,\"Traceback (most recent call last):\n  File \"\"a.py\"\", line 1, in f\nValueError: x\"\n2026-11-25T12:00:02Z,node-b,(raylet) y\n";
+    let got = peel(log);
+    let texts: Vec<_> = got.iter().map(|r| (r.line, r.text.as_str())).collect();
+    assert_eq!(
+        texts,
+        [
+            (2, "Traceback (most recent call last):"),
+            (3, "  File \"a.py\", line 1, in f"),
+            (4, "ValueError: x"),
+            (5, "y")
+        ]
+    );
+    assert_eq!(
+        (got[3].tag.node.as_deref(), got[3].stamp.as_deref()),
+        (Some("node-b"), Some("2026-11-25T12:00:02"))
+    );
+}
+
+#[test]
+fn journal_export() {
+    let log = "__CURSOR=s=b\n__REALTIME_TIMESTAMP=1795962823312510\n_HOSTNAME=node-a\nPRIORITY=6\nSYSLOG_IDENTIFIER=vllm\nMESSAGE=(raylet)   File\n_PID=24\n\n";
+    let got = one(log);
+    assert_eq!(
+        (got.line, got.text.as_str(), got.tag.unit.as_deref(), got.tag.pid),
+        (6, "  File", Some("vllm"), Some(24))
+    );
+}
+
+#[test]
+fn hard_wrapped_lines_count_where_they_begin() {
+    let log = "INFO 11-25 13:00:07 [core.py:1] Initializing a V1 LLM engine wit\nh config: model='x', speculative_config=None, tokenizer='x', sk_\nip_tokenizer_init=False\n(raylet) 2 Workers killed due to memory pressure, use `ray logs \nraylet.out`\nINFO 11-25 13:00:07 [core.py:1] Initializing a V1 LLM engine wit\nh config\n(raylet) x";
+    let got = peel(log);
+    assert_eq!(got.iter().map(|r| r.line).collect::<Vec<_>>(), [1, 4, 6, 8]);
+    assert_eq!(
+        got[1].text,
+        "2 Workers killed due to memory pressure, use `ray logs raylet.out`"
+    );
+}
+
+#[test]
+fn pasted_logs() {
+    assert_eq!(texts("I get:\n```\n(raylet) a\n```"), ["I get:", "a"]);
+    assert_eq!(texts("> (raylet) a\n> (raylet)   b\n> c"), ["a", "  b", "c"]);
+    assert_eq!(
+        texts("(raylet) in &lt;module&gt;\n(raylet) &quot;"),
+        ["in <module>", "\""]
+    );
+}
+
+#[test]
+fn loki_output() {
+    let got = one("2026-11-25T12:00:00Z {app=\"vllm\", pod=\"vllm-0\"} (raylet)   File");
+    assert_eq!((got.text.as_str(), got.tag.node.as_deref()), ("  File", Some("vllm-0")));
+}
+
 proptest::proptest! {
     #[test]
     fn any_bytes_are_survived(lines in proptest::collection::vec(proptest::collection::vec(proptest::prelude::any::<u8>(), 0..80), 0..40)) {

@@ -1,0 +1,345 @@
+//! What happens to a log on its way through an issue, a chat or a terminal: Markdown, HTML, hard-wrapped lines.
+//!
+//! Owns the recognition of these over a source and their undoing on a line.
+
+use std::borrow::Cow;
+
+use unicode_width::UnicodeWidthStr;
+
+use super::layers;
+use super::profile::Profile;
+use super::said::Said;
+use super::{Place, grammar};
+
+/// Widths at which terminals and editors wrap.
+const WIDTHS: std::ops::RangeInclusive<usize> = 40..=500;
+
+/// Bytes kept of a re-joined line.
+const LONGEST: usize = 256 * 1024;
+
+/// Bytes of a tag with its attributes.
+const LONGEST_TAG: usize = 512;
+
+/// The tags that highlighters and consoles put into logs.
+const TAGS: [&str; 14] = [
+    "pre", "code", "span", "br", "div", "p", "b", "font", "a", "mark", "td", "tr", "samp", "li",
+];
+
+const ENTITIES: [(&str, &str); 9] = [
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&quot;", "\""),
+    ("&#39;", "'"),
+    ("&#x27;", "'"),
+    ("&#34;", "\""),
+    ("&apos;", "'"),
+    ("&nbsp;", " "),
+    // Last: what it gives must not be read as an entity again.
+    ("&amp;", "&"),
+];
+
+/// The marks of a paste.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Paste {
+    fenced: bool,
+    quoted: bool,
+    html: bool,
+    tags: bool,
+    /// rsyslog's spelling of control characters.
+    octal: bool,
+}
+
+impl Paste {
+    /// Recognises the marks in the first lines of a source.
+    pub fn of(lines: &[Cow<'_, str>]) -> Self {
+        let count = |test: &dyn Fn(&str) -> bool| lines.iter().filter(|line| test(line)).count();
+        let entities = count(&|line| line.contains('&') && ENTITIES.iter().any(|(entity, _)| line.contains(entity)));
+        let tags = count(&|line| {
+            line.contains('<')
+                && ["</span>", "<pre", "</pre>", "<br>", "<br/>", "</code>", "</div>"]
+                    .iter()
+                    .any(|tag| line.contains(tag))
+        });
+        // A source with bare angle brackets did not escape them.
+        let bare = count(&|line| line.contains(['<', '>']) && without_tags(line).contains(['<', '>']));
+        Self {
+            fenced: count(&is_fence) > 0,
+            quoted: lines.len() > 2 && count(&|line| line.starts_with('>')) * 10 > lines.len() * 8,
+            html: bare == 0 && (entities > 1 || tags > 0 && entities > 0),
+            tags: bare == 0 && tags > 1,
+            octal: count(&|line| line.contains("#033[") || line.contains("#011")) > 0,
+        }
+    }
+
+    /// Undoes the paste on one line; `None` if the line is the paste's own.
+    pub fn undo<'a>(&self, line: Cow<'a, str>) -> Option<Cow<'a, str>> {
+        if *self == Self::default() {
+            return Some(line);
+        }
+        let mut line = line;
+        if self.quoted
+            && let Some(rest) = line.strip_prefix('>')
+        {
+            line = Cow::Owned(rest.strip_prefix(' ').unwrap_or(rest).to_owned());
+        }
+        if self.fenced && is_fence(&line) {
+            return None;
+        }
+        if self.tags && line.contains('<') {
+            line = Cow::Owned(without_tags(&line));
+        }
+        if self.html && line.contains('&') {
+            line = Cow::Owned(
+                ENTITIES
+                    .iter()
+                    .fold(line.into_owned(), |text, (entity, c)| text.replace(entity, c)),
+            );
+        }
+        if self.octal && line.contains("#01") {
+            line = Cow::Owned(line.replace("#011", "\t").replace("#015", ""));
+        }
+        Some(line)
+    }
+
+    /// Sentences for the report.
+    pub fn notes(&self, notes: &mut Vec<String>) {
+        if self.html || self.tags {
+            notes.push("the log was copied from HTML; its tags and escapes were undone".to_owned());
+        }
+    }
+}
+
+fn is_fence(line: &str) -> bool {
+    let rest = line.trim_start_matches(['>', ' ']);
+    let info = rest.strip_prefix("```").or_else(|| rest.strip_prefix("~~~"));
+    info.is_some_and(|info| {
+        info.trim().len() <= 20 && info.trim().chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    })
+}
+
+fn without_tags(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find('<') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let name = rest[1..].trim_start_matches('/');
+        let word = &name[..name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(name.len())];
+        let end = if TAGS.contains(&word) {
+            memchr::memchr(b'>', &rest.as_bytes()[..rest.len().min(LONGEST_TAG)])
+        } else {
+            None
+        };
+        match end {
+            Some(end) => rest = &rest[end + 1..],
+            None => {
+                out.push('<');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Where the lines of a hard-wrapped source break.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wrap {
+    /// The width that lines are cut to.
+    pub width: usize,
+    /// A line from this width on goes on in the next one, unless it ends in padding.
+    full: usize,
+}
+
+impl Wrap {
+    /// Recognises one maximal width that many lines have to the column, most of them going on in a line that starts no
+    /// record, some of them within a word.
+    pub fn of(lines: &[Cow<'_, str>]) -> Option<Self> {
+        let width = lines
+            .iter()
+            .map(|line| line.width())
+            .max()
+            .filter(|width| WIDTHS.contains(width))?;
+        // A terminal pads every line to its width; there a line is full if it has no padding, and what was edited in
+        // it since does not matter.
+        let padded = lines.iter().filter(|line| line.width() == width).count() * 10 > lines.len() * 6;
+        let wrap = Self {
+            width,
+            full: if padded { width - width / 16 } else { width },
+        };
+        let unknown = Profile::default();
+        let (mut full, mut continued, mut torn) = (0, 0, 0);
+        for pair in lines.windows(2) {
+            let (line, next) = (&pair[0], &pair[1]);
+            if wrap.goes_on(line) {
+                full += 1;
+                continued += usize::from(!starts_record(&unknown, next));
+                let word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+                torn += usize::from(word(line.chars().next_back()) && word(next.chars().next()));
+            }
+        }
+        let enough = if padded {
+            full >= 2 && torn >= 1
+        } else {
+            full >= 3 && torn >= 2 && full * 20 >= lines.len()
+        };
+        (enough && continued * 5 >= full * 4 && torn * 4 >= full).then_some(wrap)
+    }
+
+    /// Whether `line` goes on in the next. Blanks at its end are a terminal's padding: the line ended before them.
+    fn goes_on(self, line: &str) -> bool {
+        !line.ends_with("  ") && line.len() >= self.full && line.width() >= self.full
+    }
+}
+
+fn starts_record(profile: &Profile, line: &str) -> bool {
+    grammar::program(line) || layers::peel(profile, line, &mut Said::default()).len() < line.len()
+}
+
+/// The line that may go on.
+#[derive(Debug, Default)]
+pub(super) struct Unwrapper {
+    open: Option<(Place, String)>,
+}
+
+impl Unwrapper {
+    /// Adds a line; gives the lines that are whole now, in order.
+    pub fn add(&mut self, profile: &Profile, wrap: Wrap, place: Place, line: &str) -> [Option<(Place, String)>; 2] {
+        let goes_on = wrap.goes_on(line);
+        let text = if goes_on { line } else { line.trim_end() };
+        let (whole, next) = match self.open.take() {
+            Some((first, mut open)) if open.len() < LONGEST && !starts_record(profile, line) => {
+                open.push_str(text);
+                (None, (first, open))
+            }
+            open => (open, (place, text.to_owned())),
+        };
+        if goes_on {
+            self.open = Some(next);
+            return [whole, None];
+        }
+        [whole, Some(next)]
+    }
+
+    /// The line that waits for a continuation that never came.
+    pub fn end(&mut self) -> Option<(Place, String)> {
+        self.open.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines<'a>(text: &[&'a str]) -> Vec<Cow<'a, str>> {
+        text.iter().map(|line| Cow::Borrowed(*line)).collect()
+    }
+
+    fn undone(text: &[&str]) -> Vec<String> {
+        let lines = lines(text);
+        let paste = Paste::of(&lines);
+        lines
+            .into_iter()
+            .filter_map(|line| paste.undo(line))
+            .map(Cow::into_owned)
+            .collect()
+    }
+
+    #[test]
+    fn markdown() {
+        assert_eq!(
+            undone(&["Here:", "```text", "ValueError: x", "```"]),
+            ["Here:", "ValueError: x"]
+        );
+        assert_eq!(undone(&["> ```", "> a", ">   File", ">", "> ```"]), ["a", "  File", ""]);
+        assert_eq!(undone(&["> a", "b", "c"]), ["> a", "b", "c"]);
+        assert_eq!(undone(&["```not a fence``` x"]), ["```not a fence``` x"]);
+    }
+
+    #[test]
+    fn html() {
+        assert_eq!(
+            undone(&["in &lt;module&gt;", "&amp;lt; &quot;"]),
+            ["in <module>", "&lt; \""]
+        );
+        assert_eq!(
+            undone(&["<pre><span class=\"x\">a &lt;b&gt;</span>", "c</pre>"]),
+            ["a <b>", "c"]
+        );
+        for line in ["<module> &lt;x&gt;", "a && b < c"] {
+            assert_eq!(undone(&[line, line]), [line, line]);
+        }
+    }
+
+    #[test]
+    fn octal_tabs() {
+        assert_eq!(undone(&["#033[36ma#033[0m", "x,123#011INFO#015"])[1], "x,123\tINFO");
+        assert_eq!(undone(&["see #015"]), ["see #015"]);
+    }
+
+    /// Lines that were joined, each with the number of its first.
+    fn rejoined(text: &[&str]) -> Vec<(u64, String)> {
+        let lines = lines(text);
+        let wrap = Wrap::of(&lines).unwrap();
+        let mut unwrapper = Unwrapper::default();
+        let mut got = Vec::new();
+        for (line, no) in lines.iter().zip(1..) {
+            got.extend(
+                unwrapper
+                    .add(&Profile::default(), wrap, Place { line: no, byte: 0 }, line)
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        got.extend(unwrapper.end());
+        got.into_iter().map(|(place, text)| (place.line, text)).collect()
+    }
+
+    #[test]
+    fn hard_wrapped_text_is_joined_again() {
+        let got = rejoined(&[
+            "INFO 11-25 13:00:07 [core.py:1] Initializing a V1 LLM engine wit",
+            "h config: model='x', speculative_config=None, tokenizer='x', sk",
+            "ip_tokenizer_init=False",
+            "INFO 11-25 13:00:07 [core.py:2] Available KV cache memory: 0.9 G",
+            "iB, which is",
+            "INFO 11-25 13:00:07 [core.py:3] short",
+            "ERROR 11-25 13:00:07 [core.py:3] torch.OutOfMemoryError: CUDA ou",
+            "t of memory.",
+        ]);
+        assert_eq!(got.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 3, 4, 6, 7]);
+        assert!(
+            got[4].1.ends_with("torch.OutOfMemoryError: CUDA out of memory."),
+            "{got:?}"
+        );
+    }
+
+    #[test]
+    fn a_terminal_pads_its_lines() {
+        let text = [
+            "(raylet) 2 Workers killed due to memory pressure, use `ray log",
+            "s raylet.out`",
+            "(raylet) Consider more memory on this node, it was far too sm ",
+            "little.",
+        ];
+        let padded: Vec<String> = text.iter().map(|line| format!("{line:<62}")).collect();
+        let got = rejoined(&padded.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(
+            got[0],
+            (
+                1,
+                "(raylet) 2 Workers killed due to memory pressure, use `ray logs raylet.out`".to_owned()
+            )
+        );
+        assert_eq!(got[1].0, 3);
+    }
+
+    #[test]
+    fn tables_and_rules_are_not_wrapped() {
+        let rule = "=".repeat(60);
+        let cell = format!("| {} |", "a".repeat(56));
+        assert_eq!(Wrap::of(&lines(&[&rule, &cell, &cell, &rule, &cell, &rule])), None);
+        let same = "INFO 11-25 13:00:07 [core.py:1] Initializing a V1 LLM engine wit";
+        assert_eq!(Wrap::of(&lines(&[same, same, same, same])), None);
+    }
+}
