@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::csv::Table;
-use super::json::{self, Entry, Fields};
+use super::fields::{self, Fields};
+use super::json::{self, Entry};
 use super::paste::Wrap;
 use super::{Place, ansi};
 
@@ -45,7 +46,7 @@ impl Frame {
         }
         if matches!(first.trim(), "[" | "{")
             && let Some(open) = lines.iter().find(|line| line.trim() == "{")
-            && lines.iter().any(|line| json::is_text_key(line))
+            && lines.iter().any(|line| fields::is_text_key(line))
         {
             return Self::Objects(indentation(open));
         }

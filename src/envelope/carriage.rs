@@ -3,12 +3,17 @@
 //! Owns the resolving of progress bars. A terminal overwrites each state of a bar with the next; here all states but
 //! the last of a bar go, and a record that was written behind a bar, or behind another NCCL record, stands on its own.
 
+use std::sync::LazyLock;
+
 use memchr::{memchr_iter, memmem};
 
 use super::grammar;
 
 /// The bracket of a bar with its times, its rate and what was added to them.
 const LONGEST_BRACKET: usize = 160;
+
+/// Built once: it is asked of every line.
+static NCCL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("NCCL "));
 
 /// Records that one line is split into; what follows them stays together.
 const MOST_RECORDS: usize = 256;
@@ -74,8 +79,8 @@ fn behind_bar(line: &str) -> Option<usize> {
 /// A second NCCL header of the same host within the first one's line.
 fn behind_nccl(line: &str) -> Option<usize> {
     // Nearly every line fails here: ` NCCL ` must stand in it twice.
-    let first = memmem::find(line.as_bytes(), b"NCCL ")?;
-    memmem::find(&line.as_bytes()[first + 5..], b"NCCL ")?;
+    let first = NCCL.find(line.as_bytes())?;
+    NCCL.find(&line.as_bytes()[first + 5..])?;
     let host = grammar::nccl(line)?;
     let start = line.find(host)? + host.len();
     memmem::find_iter(&line.as_bytes()[start..], host.as_bytes())

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::json::{self, Fields};
+use super::fields::{self, Fields};
+use super::json;
 
 /// The columns of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +23,7 @@ impl Table {
         let header = lines.first()?;
         let separator = [',', ';', '\t'].into_iter().find(|c| header.contains(*c))?;
         let columns: Vec<String> = split(header, separator)?.iter().map(|name| field_name(name)).collect();
-        columns.iter().find(|name| json::is_text(name))?;
+        columns.iter().find(|name| fields::is_text(name))?;
         let table = Self {
             separator,
             header: header.clone().into_owned(),
@@ -48,7 +49,7 @@ impl Table {
         if values.len() != self.columns.len() || self.is_header(text) {
             return None;
         }
-        let at = self.columns.iter().position(|name| json::is_text(name))?;
+        let at = self.columns.iter().position(|name| fields::is_text(name))?;
         let offset = values[..at].iter().map(|value| value.matches('\n').count()).sum();
         let fields = self
             .columns
@@ -63,7 +64,7 @@ impl Table {
 /// `resource.labels.pod_name`, `_source.message` and `Message` are the fields `pod_name` and `message`.
 fn field_name(column: &str) -> String {
     let name = column.trim();
-    if json::is_text(name) {
+    if fields::is_text(name) {
         return name.to_owned();
     }
     let last = name.rsplit('.').next().unwrap_or(name);

@@ -3,81 +3,14 @@
 //! Owns the reading of one object. Whether a source's objects are envelopes at all is the profile's decision: most JSON
 //! in a log is quoted text, and a quoted error is none.
 
-use std::fmt;
-
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 use crate::record::Stream;
 use crate::time::Stamp;
 
+use super::fields::{CONTAINER, Fields, LEVEL, MORE, NESTED, NODE, PID, PLACES, STAMP, STREAM, TEXT, UNIT};
 use super::said::Said;
 use super::{journal, stamps};
-
-/// Fields that hold the program's text, best first.
-const TEXT: [&str; 11] = [
-    "MESSAGE",
-    "log",
-    "message",
-    "msg",
-    "textPayload",
-    "line",
-    "@message",
-    "body",
-    "event",
-    "text",
-    "Message",
-];
-/// Objects that hold the record of a cloud export.
-const NESTED: [&str; 2] = ["jsonPayload", "_source"];
-const STAMP: [&str; 15] = [
-    "_SOURCE_REALTIME_TIMESTAMP",
-    "__REALTIME_TIMESTAMP",
-    "time",
-    "timestamp",
-    "@timestamp",
-    "ts",
-    "asctime",
-    "datetime",
-    "date",
-    "timestamp_ns",
-    "eventTimestamp",
-    "receiveTimestamp",
-    "Timestamp",
-    "t",
-    "record",
-];
-const LEVEL: [&str; 8] = [
-    "level",
-    "levelname",
-    "severity",
-    "lvl",
-    "log_level",
-    "log.level",
-    "PRIORITY",
-    "severityText",
-];
-const STREAM: [&str; 1] = ["stream"];
-const NODE: [&str; 10] = [
-    "_HOSTNAME",
-    "hostname",
-    "host",
-    "host_name",
-    "node",
-    "node_name",
-    "pod",
-    "pod_name",
-    "instance",
-    "Host",
-];
-const CONTAINER: [&str; 4] = ["container_name", "container", "CONTAINER_NAME", "service"];
-const UNIT: [&str; 4] = ["SYSLOG_IDENTIFIER", "_SYSTEMD_UNIT", "unit", "component"];
-const PID: [&str; 4] = ["_PID", "pid", "process", "SYSLOG_PID"];
-/// Texts that continue the message, each in lines of its own.
-const MORE: [&str; 5] = ["exc_info", "exc_text", "exception", "stack_info", "stack_trace"];
-/// Objects with the labels of the place a line comes from.
-const PLACES: [&str; 4] = ["kubernetes", "labels", "resource", "stream"];
-const OTHER: [&str; 4] = ["name", "processName", "label", "source_type"];
 
 /// Which keys make an object an envelope; equal for the objects of one writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,20 +66,6 @@ impl Entry {
             said.at(stamp.clone());
         }
     }
-}
-
-/// Whether a field of this name holds the program's text.
-pub(super) fn is_text(name: &str) -> bool {
-    TEXT.contains(&name)
-}
-
-/// Whether a line of an indented object holds the program's text.
-pub(super) fn is_text_key(line: &str) -> bool {
-    let key = line
-        .trim_start()
-        .strip_prefix('"')
-        .and_then(|rest| rest.split_once("\":"));
-    key.is_some_and(|(key, _)| is_text(key))
 }
 
 /// Reads `s` as an envelope, if it is an object with a text beside a stamp, a level or a stream.
@@ -313,48 +232,6 @@ fn level_name(name: &str) -> Option<&'static str> {
 
 fn integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str()?.parse().ok())
-}
-
-/// The fields of an object that are of use; the others are skipped unread.
-pub(super) struct Fields(pub Vec<(String, Value)>);
-
-impl Fields {
-    fn get(&self, key: &str) -> Option<&Value> {
-        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
-    }
-}
-
-impl<'de> Deserialize<'de> for Fields {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Fields;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(key) = map.next_key::<String>()? {
-                    if is_of_use(&key) {
-                        fields.push((key, map.next_value()?));
-                    } else {
-                        map.next_value::<IgnoredAny>()?;
-                    }
-                }
-                Ok(Fields(fields))
-            }
-        }
-        deserializer.deserialize_map(Reader)
-    }
-}
-
-fn is_of_use(key: &str) -> bool {
-    let lists: [&[&str]; 11] = [
-        &TEXT, &NESTED, &STAMP, &LEVEL, &STREAM, &NODE, &CONTAINER, &UNIT, &PID, &MORE, &PLACES,
-    ];
-    lists.iter().any(|list| list.contains(&key)) || OTHER.contains(&key)
 }
 
 #[cfg(test)]

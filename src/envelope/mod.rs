@@ -10,6 +10,7 @@ mod carriage;
 mod cluster;
 mod container;
 mod csv;
+mod fields;
 mod grammar;
 mod joins;
 mod journal;

@@ -3,7 +3,7 @@
 //! Owns these grammars. vLLM's own `(EngineCore pid=1) ` has the same form and is left for the dialect.
 
 use nom::branch::alt;
-use nom::bytes::complete::{tag, take_until, take_while1};
+use nom::bytes::complete::{tag, take_while1};
 use nom::character::complete::{char, i64 as integer};
 use nom::combinator::opt;
 use nom::sequence::{preceded, terminated};
@@ -39,31 +39,28 @@ fn prefix(s: &str) -> Option<(&str, RaySaid<'_>)> {
 
 /// `(RayWorkerWrapper pid=12, ip=10.0.0.2) `, `(pid=12) `, `(pid=runtime_env, ip=10.0.0.2) `
 fn worker(s: &str) -> Option<(&str, RaySaid<'_>)> {
-    fn parts(s: &str) -> IResult<&str, (&str, Option<i64>, &str, Option<&str>)> {
-        let name = alt((tag("pid=").map(|_| ""), terminated(take_until(" pid="), tag(" pid="))));
-        let pid = alt((
-            integer.map(|pid| (Some(pid), "")),
-            alt((tag("gcs_server"), tag("runtime_env"))).map(|word| (None, word)),
-        ));
+    type Parts<'a> = ((Option<i64>, &'a str), Option<&'a str>);
+    fn parts(s: &str) -> IResult<&str, Parts<'_>> {
+        let number = integer.map(|pid| (Some(pid), ""));
+        let word = alt((tag("gcs_server"), tag("runtime_env"))).map(|word| (None, word));
         let ip = opt(preceded(tag(", ip="), take_while1(|c| c != ')')));
-        let (rest, (_, name, (pid, word), ip, _)) = (char('('), name, pid, ip, char(')')).parse(s)?;
-        Ok((rest, (name, pid, word, ip)))
+        terminated((alt((number, word)), ip), char(')')).parse(s)
     }
-    let head = s.get(..s.len().min(LONGEST_NAME + 60)).unwrap_or(s);
-    memchr::memmem::find(head.as_bytes(), b"pid=")?;
-    let (rest, (name, pid, word, ip)) = parts(s).ok()?;
+    let inside = s.strip_prefix('(')?;
+    let near = &inside.as_bytes()[..inside.len().min(LONGEST_NAME)];
+    let equals = memchr::memchr_iter(b'=', near).find(|&at| near[..at].ends_with(b"pid"))?;
+    let name = match inside[..equals - 3].strip_suffix(' ') {
+        Some(name) => name,
+        None if equals == 3 => "",
+        None => return None,
+    };
     // `(Actor(…): job ID=…, pid=…` of an out-of-memory report is no prefix.
-    if name.len() > LONGEST_NAME || name.ends_with(',') || (name.contains('=') && !is_vllm(name)) {
+    if name.ends_with(',') || (name.contains('=') && !is_vllm(name)) {
         return None;
     }
-    Some((
-        behind(rest),
-        RaySaid {
-            name: if word.is_empty() { name } else { word },
-            pid,
-            ip,
-        },
-    ))
+    let (rest, ((pid, word), ip)) = parts(&inside[equals + 1..]).ok()?;
+    let name = if word.is_empty() { name } else { word };
+    Some((behind(rest), RaySaid { name, pid, ip }))
 }
 
 /// `(raylet, ip=10.0.0.2) `, `(autoscaler +1m2s) `, `(gcs_server) `
@@ -115,13 +112,13 @@ fn is_vllm(name: &str) -> bool {
 
 /// Splits ` [repeated 3x across cluster]`, with or without the hint behind it, off the end of a text.
 pub(super) fn repeated(text: &str) -> (&str, u32) {
-    const HINT: &str = " (Ray deduplicates logs by default.";
+    const HINT: &str = "(Ray deduplicates logs by default.";
     let bare = match text.as_bytes().last() {
         Some(b']') => text,
-        // Only the last part of the line can hold the hint.
-        Some(b')') => match memchr::memmem::rfind(text.as_bytes(), HINT.as_bytes()) {
-            Some(at) => text[..at].trim_end(),
-            None => return (text, 0),
+        // The hint has no bracket inside.
+        Some(b')') => match text.rfind('(') {
+            Some(at) if text[at..].starts_with(HINT) => text[..at].trim_end(),
+            _ => return (text, 0),
         },
         _ => return (text, 0),
     };

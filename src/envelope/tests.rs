@@ -382,15 +382,105 @@ fn loki_output() {
     assert_eq!((got.text.as_str(), got.tag.node.as_deref()), ("  File", Some("vllm-0")));
 }
 
+/// Pieces of every transport; put together at random they reach the joins between the layers.
+const FRAGMENTS: [&[u8]; 40] = [
+    b"2026-11-25T12:00:00.123456789Z stderr F ",
+    b"2026-11-25T12:00:00.1Z stdout P ",
+    b"2026-11-25T12:00:00.1234567Z ",
+    b"2026-11-25 12:00:00 ",
+    b"Nov 25 13:00:07 node-a vllm[24]: ",
+    b"Nov 25 13:00:07 ",
+    b"<14>1 2026-11-29T14:23:40Z node-a vllm 24 - [a b=\"\\]\"] ",
+    b"[12345.678901] ",
+    b"[Sun Nov 29 14:23:40 2026] ",
+    b"vllm-1  | ",
+    b"14:24:12 head.1   | ",
+    b"[pod/vllm-0/server] ",
+    b"[1,3]<stderr>:",
+    b"[default1]:",
+    b"[rank0]: ",
+    b"0: ",
+    b"[3] ",
+    b"node-b: ",
+    b"\x1b[36m(RayWorkerWrapper pid=12, ip=10.0.0.2)\x1b[0m ",
+    b"(raylet) ",
+    b"(EngineCore_0 pid=1159) ",
+    b" [repeated 3x across cluster]",
+    b"INFO 11-25 13:00:07 [a.py:1] x",
+    b"  File \"a.py\", line 1, in f",
+    b"Traceback (most recent call last):",
+    b"Loading:  50%|\xe2\x96\x88 | 1/2 [00:01<00:01,  1.00s/it]",
+    b"\r",
+    b"node-a:1:2 [0] NCCL INFO x",
+    b"{\"log\":\"a\\nb\",\"stream\":\"stderr\",\"time\":\"2026-11-25T12:00:00Z\"}",
+    b"{\"message\":\"x\",\"level\":\"info\"}",
+    b"timestamp,message",
+    b"2026-11-25T12:00:01Z,\"x",
+    b"\"",
+    b"{",
+    b"  },",
+    b"\"textPayload\": \"x\",",
+    b"__CURSOR=x",
+    b"MESSAGE",
+    b"> ",
+    b"&lt;#033[0m",
+];
+
+fn fragment() -> impl proptest::strategy::Strategy<Value = Vec<u8>> {
+    use proptest::prelude::*;
+    prop_oneof![
+        4 => proptest::sample::select(FRAGMENTS.as_slice()).prop_map(<[u8]>::to_vec),
+        1 => proptest::collection::vec(any::<u8>(), 0..12),
+    ]
+}
+
 proptest::proptest! {
     #[test]
-    fn any_bytes_are_survived(lines in proptest::collection::vec(proptest::collection::vec(proptest::prelude::any::<u8>(), 0..80), 0..40)) {
-        let log = lines.join(&b'\n');
-        let log = String::from_utf8_lossy(&log);
-        let mut last = 0;
-        for got in peel(&log) {
-            proptest::prop_assert!(got.line >= last);
-            last = got.line;
+    fn any_bytes_are_survived_in_order(
+        lines in proptest::collection::vec(proptest::collection::vec(fragment(), 0..6), 0..40),
+        repeat in 1usize..4,
+    ) {
+        let log: Vec<u8> = lines.iter().map(|line| line.concat()).collect::<Vec<_>>().join(&b'\n').repeat(repeat);
+        let profile = Profile::of(&log);
+        let mut lines: Vec<_> = log.split(|&b| b == b'\n').zip(1u64..).collect();
+        if profile.newest_first() {
+            lines.reverse();
         }
+        let newest_first = profile.newest_first();
+        let mut peeler = Peeler::new(profile);
+        let mut numbers = Vec::new();
+        let mut out = |r: Record<'_>| numbers.push(r.line);
+        for (line, no) in &lines {
+            peeler.line(*no, 0, line, &mut out);
+        }
+        peeler.finish(&mut out);
+        proptest::prop_assert!(newest_first || numbers.is_sorted(), "{numbers:?}");
+    }
+}
+
+#[test]
+fn hostile_lines_take_linear_time() {
+    for unit in [
+        "/s]",
+        "[0:0/s]x",
+        "a:1:2 [0] NCCL ",
+        "<span",
+        "\x1b]",
+        "\"",
+        "{\"a\":",
+        "(pid=",
+        "[36m",
+        "|",
+        "\r",
+        "> ",
+        "-1: ",
+    ] {
+        let line = unit.repeat((1 << 20) / unit.len());
+        let log = [line.as_str(); 2].join("\n");
+        let start = std::time::Instant::now();
+        let mut peeler = Peeler::new(Profile::of(&log.as_bytes()[..256 << 10]));
+        peeler.line(1, 0, line.as_bytes(), &mut |_| {});
+        peeler.finish(&mut |_| {});
+        assert!(start.elapsed().as_secs() < 20, "{unit:?}: {:?}", start.elapsed());
     }
 }
