@@ -66,7 +66,7 @@ pub(super) enum Step {
 }
 
 /// The block that is being gathered.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Blocks {
     lines: Vec<(Place, Vec<u8>)>,
     bytes: usize,

@@ -197,7 +197,7 @@ fn starts_record(profile: &Profile, line: &str) -> bool {
 }
 
 /// The line that may go on.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Unwrapper {
     open: Option<(Place, String)>,
 }
