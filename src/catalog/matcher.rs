@@ -137,7 +137,9 @@ impl Signature {
                 Site::Header | Site::Exception => return None,
             },
             Text::Exception { kind, text } => {
-                if self.def.at == Site::Message || self.exception.as_ref().is_some_and(|r| !r.is_match(kind)) {
+                // A quoted text may have lost its type; then the words alone decide.
+                let wrong_type = !kind.is_empty() && self.exception.as_ref().is_some_and(|r| !r.is_match(kind));
+                if self.def.at == Site::Message || wrong_type {
                     return None;
                 }
                 (text, false)
@@ -165,6 +167,8 @@ impl Signature {
             Role::Root | Role::Exit if self.strength == Strength::Weak => u8::from(!exception) * 2,
             Role::Root if self.strength == Strength::Generic => 1 + u8::from(!exception),
             Role::Note => u8::from(!exception),
+            // A long report may hold a harmless sentence; that does not make the report harmless.
+            Role::Benign if exception => 1,
             _ => 2,
         }
     }

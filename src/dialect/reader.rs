@@ -288,8 +288,9 @@ impl<'c> Reader<'c> {
         event.repeated = record.repeated;
         if let Some(inner) = captured.inner
             && signature.def.quotes
-            && let Some(quoted) = self.quoted(&inner, place, speaker)
+            && let Some((quoted, inner)) = self.quoted(&inner, place)
         {
+            event.figures.extend(inner.figures);
             event.fact = Fact::Traceback(Box::new(quoted));
             event.signature = Some(hit.id);
         }
@@ -297,15 +298,15 @@ impl<'c> Reader<'c> {
     }
 
     /// A quoted exception or message inside another one, as a traceback without frames.
-    fn quoted(&self, inner: &str, place: &Place, _speaker: usize) -> Option<Traceback> {
+    fn quoted(&self, inner: &str, place: &Place) -> Option<(Traceback, Captured)> {
         let mut text = inner;
         let mut buffer;
         for _ in 0..MAX_QUOTES {
             let (kind, message) = exception_line(text).or_else(|| repr_call(text)).unwrap_or(("", text));
             let hit = self.catalog.find(Text::Exception { kind, text: message })?;
             let signature = self.catalog.signature(hit.id)?;
-            let deeper = captures::sort(&hit.captures).inner.filter(|_| signature.def.quotes);
-            if let Some(deeper) = deeper {
+            let mut captured = captures::sort(&hit.captures);
+            if let Some(deeper) = captured.inner.take().filter(|_| signature.def.quotes) {
                 buffer = deeper;
                 text = &buffer;
                 continue;
@@ -318,14 +319,19 @@ impl<'c> Reader<'c> {
                 stated_at: place.clone(),
                 signature: Some(hit.id),
             };
-            return Some(Traceback {
-                chain: vec![exception],
-                kind: TracebackKind::Quoted,
-                first_line: place.line,
-                last_line: place.line,
-                torn: false,
-                chosen: 0,
-            });
+            let (first_line, last_line) = (place.line, place.line);
+            let (chain, kind) = (vec![exception], TracebackKind::Quoted);
+            return Some((
+                Traceback {
+                    chain,
+                    kind,
+                    first_line,
+                    last_line,
+                    torn: false,
+                    chosen: 0,
+                },
+                captured,
+            ));
         }
         None
     }
@@ -457,9 +463,10 @@ impl<'c> Reader<'c> {
         }
         // A carrier that quotes an inner text is answered by what it quotes.
         if let Some(inner) = captured.inner.take()
-            && let Some(quoted) = self.quoted(&inner, &stated_at, 0)
+            && let Some((quoted, inner)) = self.quoted(&inner, &stated_at)
             && let Some(first) = quoted.chain.first()
         {
+            captured.figures.extend(inner.figures);
             signature = first.signature.filter(|_| !self.is_wrapper(signature)).or(signature);
         }
         let frames = raw
