@@ -69,6 +69,9 @@ pub struct SignatureDef {
     /// Phases in which it can occur; empty means any. Agreement raises confidence.
     #[serde(default)]
     pub phases: Vec<String>,
+    /// The only phases in which it states its cause; elsewhere the text means something else.
+    #[serde(default)]
+    pub only_in: Vec<String>,
     /// Where it may match.
     #[serde(default)]
     pub at: Site,

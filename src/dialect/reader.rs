@@ -183,7 +183,7 @@ impl<'c> Reader<'c> {
         if head.logged {
             let bare_key = key_of(record, &Header::default());
             if head.label.is_none() {
-                self.assembler.interrupt_bare(bare_key, &mut self.blocks);
+                self.assembler.interrupt_bare(bare_key, key, &mut self.blocks);
             }
             let raw_key = key_of(
                 record,
@@ -467,7 +467,7 @@ impl<'c> Reader<'c> {
             && let Some(first) = quoted.chain.first()
         {
             captured.figures.extend(inner.figures);
-            signature = first.signature.filter(|_| !self.is_wrapper(signature)).or(signature);
+            signature = first.signature.or(signature);
         }
         let frames = raw
             .frames
@@ -491,11 +491,6 @@ impl<'c> Reader<'c> {
             },
             captured,
         ))
-    }
-
-    fn is_wrapper(&self, id: Option<SignatureId>) -> bool {
-        id.and_then(|id| self.catalog.signature(id))
-            .is_some_and(|s| s.def.role == Role::Wrapper)
     }
 
     fn event(&self, place: Place, speaker: usize, fact: Fact) -> Event {

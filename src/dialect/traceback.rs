@@ -193,10 +193,10 @@ impl<P: Clone> Assembler<P> {
         }
     }
 
-    /// Tells that a header line without a label came: un-prefixed messages end here.
-    pub fn interrupt_bare(&mut self, bare_key: u64, out: &mut Vec<Block<P>>) {
+    /// Tells that a header line without a label came, itself of the block `own`: un-prefixed messages end here.
+    pub fn interrupt_bare(&mut self, bare_key: u64, own: u64, out: &mut Vec<Block<P>>) {
         self.interrupt(bare_key, out);
-        if let Some(key) = self.adopter {
+        if let Some(key) = self.adopter.filter(|&k| k != own) {
             self.interrupt(key, out);
         }
     }

@@ -87,7 +87,8 @@ pub enum PhaseBasis {
 /// All candidates of an attempt, in order.
 pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Vec<Failure> {
     let ready = ready_at(catalog, launches, attempt);
-    let last_ready = ready.last().copied();
+    let news = first_of_each(launches, &ready);
+    let served = says_served(catalog, launches, attempt);
     let indices: Vec<usize> = launches.of_attempt(attempt).collect();
     let mut failures = Vec::new();
     for index in indices {
@@ -97,8 +98,8 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
         let Some(mut failure) = candidate(catalog, launches, index, &placed) else {
             continue;
         };
-        failure.after_ready = ready.first().is_some_and(|&r| r < index);
-        failure.survived = last_ready.is_some_and(|r| r > index)
+        failure.after_ready = served || ready.first().is_some_and(|&r| r < index);
+        failure.survived = news.iter().any(|&r| r > index)
             || failure.worth < Worth::Carrier
             || !failure.fatal && moved_on(launches, attempt, &failure, index);
         place_in_phase(catalog, launches, attempt, index, &placed, &mut failure);
@@ -115,6 +116,27 @@ fn share_phases(failures: &mut [Failure]) {
         .filter(|f| f.phase_basis >= PhaseBasis::Marker)
         .filter_map(|f| f.phase.clone().map(|p| (f.key.clone(), p)))
         .collect();
+    // A message raised from an out-of-memory error says in which step it was: "… when warming up sampler".
+    let told: Vec<(usize, ProcessId, String)> = failures
+        .iter()
+        .filter(|f| f.phase_basis == PhaseBasis::Text && f.cause.as_deref().is_some_and(|c| c.starts_with("gpu-oom.")))
+        .filter_map(|f| f.phase.clone().map(|p| (f.event, f.process, p)))
+        .collect();
+    for failure in failures
+        .iter_mut()
+        .filter(|f| f.phase_basis <= PhaseBasis::Marker && f.traceback.is_some())
+    {
+        let oom = failure.cause.as_deref().is_some_and(|c| c.starts_with("gpu-oom."));
+        let next = told
+            .iter()
+            .find(|(event, process, _)| *event > failure.event && *process == failure.process);
+        if let Some((_, _, phase)) = next.filter(|_| oom) {
+            failure.phase = Some(phase.clone());
+            failure.phase_basis = PhaseBasis::Text;
+            failure.cause = Some("gpu-oom.*".to_owned());
+            resolve_by_phase(failure, true);
+        }
+    }
     for failure in failures.iter_mut().filter(|f| f.phase_basis <= PhaseBasis::Others) {
         if let Some((_, phase)) = known.iter().find(|(key, _)| *key == failure.key) {
             failure.phase = Some(phase.clone());
@@ -128,6 +150,20 @@ fn share_phases(failures: &mut [Failure]) {
     }
 }
 
+/// Whether a line says that the engine had been serving although no ready line is in the log
+/// (`EngineCore encountered a fatal error.` is only printed after ready).
+fn says_served(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool {
+    launches
+        .of_attempt(attempt)
+        .filter_map(|i| launches.events.get(i))
+        .any(|p| {
+            let def = p.event.signature.and_then(|id| catalog.signature(id)).map(|s| &s.def);
+            def.is_some_and(|d| {
+                matches!(d.role, Role::Wrapper | Role::Consequence) && d.phase.as_deref() == Some("serving")
+            })
+        })
+}
+
 /// Where the launch became ready.
 pub fn ready_at(catalog: &Catalog, launches: &Launches, attempt: usize) -> Vec<usize> {
     let is = |i: &usize| {
@@ -136,6 +172,13 @@ pub fn ready_at(catalog: &Catalog, launches: &Launches, attempt: usize) -> Vec<u
         signature.is_some_and(|s| s.def.role == Role::Ready && is_ready(launches.engine, &s.def.program))
     };
     launches.of_attempt(attempt).filter(is).collect()
+}
+
+/// The ready lines that are news: a bar printed again at the exit does not show that anything went on.
+fn first_of_each(launches: &Launches, ready: &[usize]) -> Vec<usize> {
+    let mut seen = std::collections::HashSet::new();
+    let key = |i: usize| launches.events.get(i).map(|p| (p.process, p.event.signature));
+    ready.iter().copied().filter(|&i| seen.insert(key(i))).collect()
 }
 
 fn moved_on(launches: &Launches, attempt: usize, failure: &Failure, index: usize) -> bool {
@@ -340,6 +383,17 @@ fn place_in_phase(
     };
     failure.phase = phase;
     failure.phase_basis = basis;
+    let elsewhere = signature.is_some_and(|s| {
+        !s.def.only_in.is_empty() && failure.phase.as_ref().is_none_or(|p| !s.def.only_in.contains(p))
+    });
+    if elsewhere {
+        failure.cause = Some("unknown.exception".to_owned());
+        failure.worth = if failure.traceback.is_some() {
+            Worth::Unknown
+        } else {
+            Worth::Line
+        };
+    }
     resolve_by_phase(
         failure,
         event.figures.iter().any(|f| &*f.name == "tried_to_allocate_gib"),
