@@ -8,6 +8,7 @@ use crate::catalog::Catalog;
 use crate::catalog::matcher::Signature;
 use crate::event::Program;
 use crate::launch::Launches;
+use crate::remedy::Evidence;
 use crate::report::model::{Launch, LaunchIds, Measurement, Platform};
 use crate::time::Stamp;
 use crate::verdict::Verdict;
@@ -234,6 +235,34 @@ fn under(launches: &Launches, programs: &BTreeMap<&str, ()>) -> Vec<&'static str
 }
 
 impl Facts {
+    /// What the remedies are chosen by.
+    pub fn advice_evidence<'a>(
+        &'a self,
+        cause: &'a str,
+        reason: Option<&'a str>,
+        verdict: &'a Verdict,
+        launches: &'a Launches,
+        root: &Failure,
+    ) -> Evidence<'a> {
+        let who = launches.processes.get(root.process);
+        Evidence {
+            cause,
+            reason,
+            engine: launches.engine.id(),
+            version: self.version.as_deref(),
+            figures: &self.figures,
+            settings: &self.settings,
+            unified: self.unified,
+            tags: &self.tags,
+            nodes: node_count(launches),
+            under: self.under.clone(),
+            phase: verdict.phase.as_deref(),
+            process: Some(who.id.as_str()),
+            device: who.device,
+            other_holders: self.other_holders.clone(),
+        }
+    }
+
     /// The launch block of the report.
     pub fn launch(&self, launches: &Launches, verdict: &Verdict, root: Option<usize>) -> Launch {
         let time = |index: usize| launches.events.get(index).and_then(|p| p.event.place.time.clone());

@@ -9,9 +9,11 @@ mod story;
 
 use crate::catalog::Catalog;
 use crate::launch::Launches;
+use crate::ledger::account;
+use crate::remedy::{Advice, advise};
 use crate::report::model::{
     Alternative, Attempt, Cause, Engine, Examined, ExceptionReport, Finding, FrameReport, LogState, Outcome, Overruled,
-    ProgramInfo, Report, Retry, Root, SCHEMA,
+    ProgramInfo, Remedy, Report, Retry, Root, SCHEMA,
 };
 use crate::verdict::fingerprint::fingerprint;
 use crate::verdict::{Verdict, exception_of};
@@ -47,7 +49,16 @@ pub fn assemble(
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
     let exception = root.and_then(|f| exception_of(launches, f));
     let facts = facts::gather(catalog, launches, verdict);
-    let cause_def = verdict.cause.as_deref().and_then(|id| catalog.cause(id));
+    let advice = root.zip(verdict.cause.as_deref()).map(|(failure, cause)| {
+        let reason = facts::signature_of(catalog, launches, failure).and_then(|s| s.def.reason.as_deref());
+        let evidence = facts.advice_evidence(cause, reason, verdict, launches, failure);
+        (
+            advise(catalog.causes(), catalog.remedies(), &evidence),
+            account(&evidence),
+        )
+    });
+    let (advice, memory) = advice.unzip();
+    let advice = advice.unwrap_or_else(|| no_advice(verdict.outcome));
     let shown = evidence::choose(catalog, launches, verdict, &names);
     let cause = verdict.cause.as_deref().map(|id| Cause {
         id: id.to_owned(),
@@ -104,18 +115,13 @@ pub fn assemble(
         findings,
         figures: facts.figures.clone(),
         measurements: facts.measurements.clone(),
-        memory: None,
-        remedies: Vec::new(),
-        will_not_help: Vec::new(),
+        memory: memory.flatten(),
+        remedies: with_evidence(advice.remedies),
+        will_not_help: advice.will_not_help,
         overruled_advice: overruled(catalog, launches, verdict),
-        retry: Retry {
-            verdict: cause_def.map_or_else(|| "unknown".to_owned(), |c| c.retry.verdict.clone()),
-            why: cause_def.map_or_else(String::new, |c| c.retry.why.clone()),
-            same_node: cause_def.and_then(|c| c.retry.same_node),
-            after: cause_def.and_then(|c| c.retry.after.clone()),
-        },
-        next_evidence: Vec::new(),
-        owner: cause_def.map_or_else(|| "unknown".to_owned(), |c| c.owner.clone()),
+        retry: advice.retry,
+        next_evidence: advice.next_evidence,
+        owner: advice.owner,
         launch: facts.launch(launches, verdict, root.map(|f| f.event)),
         processes: names.processes(verdict),
         timeline: names.timeline(verdict),
@@ -126,6 +132,34 @@ pub fn assemble(
         confidence_terms: verdict.terms.clone(),
         cause,
     }
+}
+
+/// What is said about trying again where nothing failed.
+fn no_advice(outcome: Outcome) -> Advice {
+    let (verdict, why) = match outcome {
+        Outcome::Running => ("unknown", "The log does not show how the launch ends."),
+        _ => ("unknown", "Nothing failed."),
+    };
+    let retry = Retry {
+        verdict: verdict.to_owned(),
+        why: why.to_owned(),
+        same_node: None,
+        after: None,
+    };
+    let (will_not_help, next_evidence) = (Vec::new(), Vec::new());
+    Advice {
+        remedies: Vec::new(),
+        will_not_help,
+        retry,
+        next_evidence,
+        owner: "unknown".to_owned(),
+    }
+}
+
+/// Every remedy rests on the root, which is evidence 0.
+fn with_evidence(mut remedies: Vec<Remedy>) -> Vec<Remedy> {
+    remedies.iter_mut().for_each(|r| r.evidence = vec![0]);
+    remedies
 }
 
 /// The title of the cause: the signature's own where the general one is too vague.
