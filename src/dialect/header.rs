@@ -68,6 +68,9 @@ pub struct Header<'a> {
     pub message: &'a str,
 }
 
+/// The grammar of one header form: what stands behind it, and what it says.
+type Form = fn(&str) -> IResult<&str, Header<'_>>;
+
 /// Reads the header of a line. Every line has one: the empty header with the whole line as its message.
 pub fn parse(text: &str) -> Header<'_> {
     let first = text.as_bytes().first().copied().unwrap_or(b' ');
@@ -88,7 +91,7 @@ pub fn parse(text: &str) -> Header<'_> {
             header.message = rest;
         }
     }
-    let forms: &[fn(&str) -> IResult<&str, Header<'_>>] = match rest.as_bytes().first() {
+    let forms: &[Form] = match rest.as_bytes().first() {
         Some(b'[') => &[nccl, sglang, ray_native, torch_native, bracketed_python, kernel_stamp],
         Some(b'0'..=b'9') => &[ray_python, loguru, nccl, dashed_python],
         Some(b'D' | b'I' | b'W' | b'E' | b'F' | b'C' | b'T') => {

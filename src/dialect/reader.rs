@@ -198,7 +198,7 @@ impl<'c> Reader<'c> {
                 self.assembler.interrupt(raw_key, &mut self.blocks);
             }
         }
-        if record.line % 1024 == 0 {
+        if record.line.is_multiple_of(1024) {
             self.assembler.expire(record.line, &mut self.blocks);
         }
         let line = Line {

@@ -423,19 +423,16 @@ fn role_of(speaker: &Speaker, file: &FileHint) -> ProcessRole {
         ProcessRole::RayDaemon
     } else if label == "driver" {
         ProcessRole::Driver
-    } else if speaker.rank.is_some()
-        || file.rank.is_some()
-        || speaker.coords.tp.is_some()
-        || speaker.coords.pp.is_some()
-    {
-        ProcessRole::Worker
-    } else if speaker.program == Program::Nccl
-        || speaker.explicit && speaker.pid.is_some() && !label.is_empty() && label != "MainProcess"
-    {
-        ProcessRole::Worker
-    } else if is("DP") && speaker.program == Program::Sglang {
+    } else if holds_device(speaker, file, label) {
         ProcessRole::Worker
     } else {
         ProcessRole::Main
     }
+}
+
+/// Who names a rank or a coordinate, speaks NCCL, or runs under a label of its own is one of the workers.
+fn holds_device(speaker: &Speaker, file: &FileHint, label: &str) -> bool {
+    let placed = speaker.rank.or(file.rank).is_some() || !speaker.coords.is_empty();
+    let named = speaker.explicit && speaker.pid.is_some() && !label.is_empty() && label != "MainProcess";
+    placed || named || speaker.program == Program::Nccl
 }
