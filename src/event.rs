@@ -149,6 +149,8 @@ pub struct Exception {
     pub stated_at: Place,
     /// The signature that recognised it.
     pub signature: Option<SignatureId>,
+    /// Whether what it states was quoted from another process.
+    pub forwarded: bool,
 }
 
 /// How a traceback block came into the log.

@@ -254,7 +254,7 @@ impl Facts {
             settings: &self.settings,
             unified: self.unified,
             tags: &self.tags,
-            nodes: node_count(launches),
+            nodes: node_count(launches, verdict.attempt),
             under: self.under.clone(),
             phase: verdict.phase.as_deref(),
             process: Some(who.id.as_str()),
@@ -303,7 +303,7 @@ impl Facts {
                 .and_then(|(d, s)| d.seconds_since(&s))
                 .filter(|s| *s >= 0.0),
             world_size: world.or(ranks),
-            nodes: Some(node_count(launches)).filter(|n| *n > 0),
+            nodes: Some(node_count(launches, verdict.attempt)).filter(|n| *n > 0),
             gpus: world.or(ranks),
             ids: LaunchIds::default(),
         }
@@ -325,19 +325,12 @@ fn json_value(text: &str) -> serde_json::Value {
 }
 
 /// Nodes that are named, or one.
-fn node_count(launches: &Launches) -> u32 {
-    let named: std::collections::HashSet<_> = launches
-        .processes
-        .all()
-        .iter()
-        .filter_map(|p| p.node.as_ref())
-        .collect();
+fn node_count(launches: &Launches, attempt: usize) -> u32 {
+    let active = launches.active(attempt);
+    let processes = || active.iter().filter_map(|&i| launches.processes.all().get(i));
+    let named: std::collections::HashSet<_> = processes().filter_map(|p| p.node.as_ref()).collect();
     // Ray names only foreign nodes, so the driver's own adds one.
-    let unnamed = launches
-        .processes
-        .all()
-        .iter()
-        .any(|p| p.node.is_none() && p.role.is_worker_like());
+    let unnamed = processes().any(|p| p.node.is_none() && p.role.is_worker_like());
     u32::try_from(named.len())
         .unwrap_or(u32::MAX)
         .saturating_add(u32::from(unnamed))

@@ -68,13 +68,14 @@ impl Names<'_> {
     /// The processes of the report: all that did anything, at most a thousand.
     pub fn processes(&self, verdict: &Verdict) -> Vec<Process> {
         let machines = self.launches.machines(verdict.attempt);
+        let active = self.launches.active(verdict.attempt);
         let all = self
             .launches
             .processes
             .all()
             .iter()
             .enumerate()
-            .filter(|(_, p)| !p.absorbed)
+            .filter(|(i, p)| !p.absorbed && active.contains(i))
             .take(MAX_PROCESSES);
         all.map(|(i, p)| {
             let told = verdict

@@ -89,6 +89,9 @@ fn answer<'t>(catalog: &Catalog, def: &SignatureDef, sample: &'t str) -> Option<
         .and_then(|(kind, text)| catalog.find(Text::Exception { kind, text }));
     as_exception.or_else(|| {
         if site == Site::Exception {
+            if exception_line(sample).is_some() {
+                return None;
+            }
             return catalog.find(Text::Exception { kind: "", text: sample });
         }
         catalog.find(Text::Message {

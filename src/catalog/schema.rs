@@ -87,6 +87,9 @@ pub struct SignatureDef {
     /// The group `inner` is an exception or message of its own and is looked up in turn.
     #[serde(default)]
     pub quotes: bool,
+    /// The quoted text comes from another process, so this line is a report of that one's failure.
+    #[serde(default)]
+    pub forwards: bool,
     /// The phase marker is printed by one rank for its whole group.
     #[serde(default)]
     pub shared: bool,

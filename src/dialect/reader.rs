@@ -318,6 +318,7 @@ impl<'c> Reader<'c> {
                 place: place.clone(),
                 stated_at: place.clone(),
                 signature: Some(hit.id),
+                forwarded: true,
             };
             let (first_line, last_line) = (place.line, place.line);
             let (chain, kind) = (vec![exception], TracebackKind::Quoted);
@@ -418,6 +419,12 @@ impl<'c> Reader<'c> {
             }
             event.method = event.method.take().or_else(|| carrier.method.map(Into::into));
         }
+        let forwarded = chain.get(chosen).is_some_and(|e| e.forwarded);
+        let kind = if forwarded && kind != TracebackKind::Ignored {
+            TracebackKind::Quoted
+        } else {
+            kind
+        };
         let (first_line, last_line, torn) = (block.first_line, block.last_line, block.torn);
         event.fact = Fact::Traceback(Box::new(Traceback {
             chain,
@@ -446,7 +453,7 @@ impl<'c> Reader<'c> {
             text: &message,
         });
         let mut stated_at = place.clone();
-        let (mut signature, mut captured) = (None, Captured::default());
+        let (mut signature, mut captured, mut forwarded) = (None, Captured::default(), false);
         if let Some(hit) = hit {
             let at = starts
                 .iter()
@@ -456,6 +463,7 @@ impl<'c> Reader<'c> {
             stated_at = at.unwrap_or(stated_at);
             captured = captures::sort(&hit.captures);
             signature = Some(hit.id);
+            forwarded = self.catalog.signature(hit.id).is_some_and(|s| s.def.forwards);
         } else if is_validation(&raw.kind, &message)
             && let Some((_, place)) = starts.get(reason_line(&message))
         {
@@ -468,6 +476,8 @@ impl<'c> Reader<'c> {
         {
             captured.figures.extend(inner.figures);
             signature = first.signature.or(signature);
+        } else {
+            forwarded = false;
         }
         let frames = raw
             .frames
@@ -488,6 +498,7 @@ impl<'c> Reader<'c> {
                 place,
                 stated_at,
                 signature,
+                forwarded,
             },
             captured,
         ))

@@ -97,6 +97,24 @@ impl Launches {
             .map(|(i, _)| i)
     }
 
+    /// The processes that say or are told of anything in an attempt; with a single attempt, all of them.
+    pub fn active(&self, attempt: usize) -> std::collections::BTreeSet<usize> {
+        if self.attempts <= 1 {
+            return (0..self.processes.all().len()).collect();
+        }
+        let mut active: std::collections::BTreeSet<usize> = self
+            .of_attempt(attempt)
+            .filter_map(|i| self.events.get(i))
+            .map(|p| p.process.0)
+            .collect();
+        let victims = self
+            .of_attempt(attempt)
+            .filter_map(|i| self.events.get(i))
+            .map(|p| &p.event.victim);
+        active.extend(victims.filter_map(|v| self.processes.find(v)).map(|p| p.0));
+        active
+    }
+
     /// The phase of a process just before the event at `index`: its own last marker, or one that its group shares.
     pub fn phase_before(&self, attempt: usize, process: ProcessId, index: usize) -> Option<&str> {
         let machines = self.machines(attempt);

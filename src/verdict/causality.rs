@@ -153,6 +153,10 @@ fn declares(catalog: &Catalog, launches: &Launches, a: &Failure, b: &Failure) ->
         && a.cause != b.cause
 }
 
+fn family(failure: &Failure) -> Option<&str> {
+    failure.cause.as_deref().and_then(|c| c.split('.').next())
+}
+
 /// Why `failure` is under `root`, if it is.
 pub fn explained(
     catalog: &Catalog,
@@ -165,7 +169,9 @@ pub fn explained(
     if index == root || f.survived {
         return None;
     }
-    if f.key == r.key && f.cause == r.cause {
+    // A quoted failure has no phase of its own: the family tells that it is the same.
+    let quoted = f.traceback == Some(TracebackKind::Quoted) && family(f) == family(r);
+    if f.key == r.key && f.cause == r.cause || quoted {
         return Some(Reason::Copy);
     }
     if declares(catalog, launches, r, f) {

@@ -115,14 +115,22 @@ fn convict(catalog: &Catalog, launches: &Launches, verdict: &mut Verdict) {
     };
     verdict.terms = confidence::terms(&basis);
     verdict.confidence = confidence::total(&verdict.terms, root.worth);
-    verdict.rivals = rivals(failures, root_index, &cause);
+    let copies: Vec<usize> = verdict
+        .explained
+        .iter()
+        .filter(|(_, r)| *r == Reason::Copy)
+        .map(|(i, _)| *i)
+        .collect();
+    verdict.rivals = rivals(failures, root_index, &cause, &copies);
     verdict.cause = Some(cause);
 }
 
 /// Rival causes, best first: other named causes among the failures, each once.
-fn rivals(failures: &[Failure], root: usize, cause: &str) -> Vec<(usize, f64)> {
+fn rivals(failures: &[Failure], root: usize, cause: &str, copies: &[usize]) -> Vec<(usize, f64)> {
     let mut out: Vec<(usize, f64)> = Vec::new();
-    let mut order: Vec<usize> = (0..failures.len()).filter(|&i| i != root).collect();
+    let mut order: Vec<usize> = (0..failures.len())
+        .filter(|&i| i != root && !copies.contains(&i))
+        .collect();
     order.sort_by_key(|&i| failures.get(i).map(|f| (f.survived, std::cmp::Reverse(f.worth), i)));
     for index in order {
         let Some(failure) = failures.get(index) else { continue };
