@@ -111,6 +111,10 @@ fn spelled(text: &str) -> Option<String> {
     for at in memchr::memchr_iter(b'[', bytes) {
         let Some(length) = colour(&bytes[at..]) else { continue };
         let before = SPELLED.iter().find(|s| text[..at].ends_with(**s)).map(|s| s.len());
+        // A bare `[m` is the start of `[model.py]`.
+        if before.is_none() && length == 2 {
+            continue;
+        }
         let reset = matches!(
             &bytes[at + 1..at + length - 1],
             b"0" | b"" | b"0;0" | b"39" | b"22" | b"00"
@@ -155,6 +159,7 @@ mod tests {
             "rate(x[5m])",
             "a[0m",
             "[1m[2m",
+            "[12 [model.py] [0m",
         ] {
             assert!(
                 matches!(clean(text.as_bytes()), Cow::Borrowed(t) if t == text),
@@ -194,6 +199,7 @@ mod tests {
             "\u{2190}[36m(RayWorkerWrapper pid=12)\u{2190}[0m x",
             "[36m(RayWorkerWrapper pid=12)[0m x",
             "[36m(RayWorkerWrapper pid=12)[39m x",
+            "#033[36m(RayWorkerWrapper pid=12)#033[m x",
         ] {
             assert_eq!(clean(text.as_bytes()), "(RayWorkerWrapper pid=12) x");
         }

@@ -69,6 +69,12 @@ pub(super) fn piped(s: &str) -> Option<(&str, usize, &str)> {
     Some((name, column, text.strip_prefix(' ').unwrap_or(text)))
 }
 
+/// Whether a name is that of a numbered container, `vllm-1`; compose puts two blanks behind the longest of them.
+pub(super) fn is_instance(name: &str) -> bool {
+    let number = name.rsplit_once(['-', '_']).map(|(_, number)| number);
+    number.is_some_and(|number| !number.is_empty() && number.len() < 4 && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
 /// Notes the name of a compose or swarm container.
 pub(super) fn named<'a>(name: &'a str, said: &mut Said<'a>) {
     match name.split_once('@') {

@@ -244,7 +244,7 @@ impl Profile {
         // The lines with a pid were peeled before; what is left here are the doubtful ones.
         if stamped > 0 && hosted == stamped && proofs == 0 {
             self.month = MonthStamp::Syslog;
-        } else if proofs >= PROOFS || (proofs + hosted < stamped && most(stamped, texts)) {
+        } else if proofs > 0 || (hosted < stamped && most(stamped, texts)) {
             self.month = MonthStamp::Bare;
         }
         self.month != MonthStamp::Unknown
@@ -278,8 +278,11 @@ impl Profile {
         }
         let found: Vec<_> = texts.iter().filter_map(|text| container::piped(text)).collect();
         let proofs = found.iter().filter(|(_, _, text)| grammar::program(text)).count();
-        let throughout = nearly_all(found.len(), texts) && found.len() >= NEIGHBOURS;
-        if proofs < PROOFS && !throughout {
+        let numbered = found
+            .iter()
+            .all(|(name, column, _)| container::is_instance(name) && *column > name.len() + 1);
+        let throughout = nearly_all(found.len(), texts) && (found.len() >= NEIGHBOURS || numbered);
+        if proofs < PROOFS && !throughout && !is_proven_by_all(proofs, found.len(), texts) {
             return false;
         }
         for (name, column, text) in found {
@@ -297,7 +300,11 @@ impl Profile {
             let proofs = found.iter().filter(|(_, text)| grammar::program(text)).count();
             // Numbers that only grow are the lines of a listing.
             let listing = found.len() > 1 && found.windows(2).all(|w| w[0].0 < w[1].0);
-            !listing && proofs >= PROOFS && (most(found.len(), texts) || proofs * 3 >= found.len())
+            let proven = proofs >= PROOFS && (most(found.len(), texts) || proofs * 3 >= found.len());
+            let ranks: BTreeSet<u32> = found.iter().map(|(rank, _)| *rank).collect();
+            let throughout =
+                nearly_all(found.len(), texts) && found.len() >= NEIGHBOURS && ranks.len() * 2 <= found.len();
+            !listing && (proven || throughout || is_proven_by_all(proofs, found.len(), texts))
         };
         if !self.labelled && consistent(cluster::labelled) {
             self.labelled = true;
@@ -321,9 +328,11 @@ impl Profile {
         }
         let all: usize = hosts.values().map(|(n, _)| n).sum();
         let throughout = nearly_all(all, texts) && texts.len() >= 10 && hosts.len() * 4 <= all;
+        let proofs = hosts.values().map(|(_, proofs)| proofs).sum();
+        let alone = is_proven_by_all(proofs, all, texts);
         let proven = hosts
             .iter()
-            .filter(|(_, (n, proofs))| *proofs >= PROOFS || (throughout && *n >= PROOFS));
+            .filter(|(_, (n, proofs))| *proofs >= PROOFS || (throughout && *n >= PROOFS) || (alone && *proofs > 0));
         let mut shapes: Vec<String> = proven.map(|(host, _)| host_shape(host)).collect();
         shapes.sort_unstable();
         shapes.dedup();
@@ -387,6 +396,11 @@ fn most<T>(n: usize, all: &[T]) -> bool {
 
 fn nearly_all<T>(n: usize, all: &[T]) -> bool {
     n * 10 > all.len() * 8
+}
+
+/// In a source of a few lines that all have a prefix, one program line behind it is proof enough.
+fn is_proven_by_all(proofs: usize, found: usize, texts: &[String]) -> bool {
+    proofs > 0 && found == texts.len()
 }
 
 fn is_level(s: &str) -> bool {

@@ -91,11 +91,6 @@ fn program_text_stays() {
 
 #[test]
 fn a_cri_line_in_ray_keeps_every_layer() {
-    let got = one(
-        "2026-11-25T12:00:00.5Z stderr F vllm-1  | \x1b[36m(RayWorkerWrapper pid=12, ip=10.0.0.2)\x1b[0m   File \"a.py\", line 1, in f \x1b[32m [repeated 3x across cluster]\x1b[0m\r",
-    );
-    // One line proves no compose name; the rest of it is what compose would have printed.
-    assert!(got.text.starts_with("vllm-1  | "));
     let line = "2026-11-25T12:00:00.5Z stderr F \x1b[36mvllm-1  |\x1b[0m \x1b[36m(RayWorkerWrapper pid=12, ip=10.0.0.2)\x1b[0m   File \"a.py\", line 1, in f\x1b[32m [repeated 3x across cluster]\x1b[0m\r";
     let got = &peel(&[line; 3].join("\n"))[0];
     assert_eq!(got.text, "  File \"a.py\", line 1, in f");
@@ -160,6 +155,12 @@ fn names_before_a_bar_are_compose_when_program_lines_follow() {
     assert_eq!(got[3].text, "  File");
     assert_eq!(got[2].tag.container.as_deref(), Some("router-1"));
     assert_eq!(got[4].text, "metric | value");
+}
+
+#[test]
+fn a_numbered_container_needs_no_program_line() {
+    assert_eq!(texts("vllm-1  | Killed"), ["Killed"]);
+    assert_eq!(texts("metric  | value"), ["metric  | value"]);
 }
 
 #[test]

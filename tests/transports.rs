@@ -1,0 +1,129 @@
+//! Every transport over the corpus: what it puts round a log comes off again, and nothing of the program's text does.
+
+use std::path::PathBuf;
+
+use coroner::envelope::{Peeler, Profile};
+
+/// The texts of a log's records.
+fn texts(log: &str) -> Vec<String> {
+    let profile = Profile::of(&log.as_bytes()[..log.len().min(256 * 1024)]);
+    let reversed = profile.newest_first();
+    let mut peeler = Peeler::new(profile);
+    let mut lines: Vec<(u64, &str)> = (1..).zip(log.lines()).collect();
+    if reversed {
+        lines.reverse();
+    }
+    let mut texts = Vec::new();
+    let mut out = |record: coroner::record::Record<'_>| texts.push(record.text.trim_end().to_owned());
+    for (no, line) in lines {
+        peeler.line(no, 0, line.as_bytes(), &mut out);
+    }
+    peeler.finish(&mut out);
+    texts
+}
+
+/// A transport: from the number of a line and the line to what it makes of them.
+type Transport = (&'static str, fn(usize, &str) -> String);
+
+fn second(n: usize) -> String {
+    format!("{:02}:{:02}:{:02}", 12 + n / 3600 % 10, n / 60 % 60, n % 60)
+}
+
+fn json(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+const TRANSPORTS: [Transport; 17] = [
+    ("docker -t", |n, l| {
+        format!("2026-11-25T{}.{:09}Z {l}", second(n), 123_456_789)
+    }),
+    ("cri", |n, l| {
+        format!("2026-11-25T{}.{:09}+01:00 stderr F {l}", second(n), 7)
+    }),
+    ("cri in two parts", |n, l| {
+        // Not within a control sequence: parts are thousands of bytes long, so that this is a rare misfortune.
+        let middle = l.rfind(' ').unwrap_or(0);
+        let at = format!("2026-11-25T{}.5Z stderr", second(n));
+        format!("{at} P {}\n{at} F {}", &l[..middle], &l[middle..])
+    }),
+    ("kubectl --prefix --timestamps", |n, l| {
+        format!("[pod/vllm-0/server] 2026-11-25T{}.123456789Z {l}", second(n))
+    }),
+    ("compose", |_, l| format!("\x1b[36mvllm-1  |\x1b[0m {l}")),
+    ("compose -t", |n, l| {
+        format!("vllm-1  | 2026-11-25T{}.123456789Z {l}", second(n))
+    }),
+    ("journald", |n, l| format!("Nov 25 {} node-a vllm[24]: {l}", second(n))),
+    ("journald short-iso", |n, l| {
+        format!("2026-11-25T{}+0100 node-a vllm[24]: {l}", second(n))
+    }),
+    ("rfc 5424", |n, l| {
+        format!("<14>1 2026-11-25T{}Z node-a vllm 24 - - {l}", second(n))
+    }),
+    ("ts", |n, l| format!("Nov 25 {} {l}", second(n))),
+    ("srun -l", |_, l| format!("0: {l}")),
+    ("mpirun", |_, l| format!("[1,0]<stdout>:{l}")),
+    ("pdsh", |_, l| format!("node-b: {l}")),
+    ("honcho", |n, l| format!("{} engine.1 | {l}", second(n))),
+    ("docker json-file", |n, l| {
+        format!(
+            "{{\"log\":{},\"stream\":\"stdout\",\"time\":\"2026-11-25T{}Z\"}}",
+            json(&format!("{l}\n")),
+            second(n)
+        )
+    }),
+    ("google", |n, l| {
+        format!(
+            "{{\"textPayload\":{},\"timestamp\":\"2026-11-25T{}Z\",\"severity\":\"ERROR\"}}",
+            json(l),
+            second(n)
+        )
+    }),
+    ("markdown quote", |_, l| format!("> {l}")),
+];
+
+/// The logs of the corpus that no transport has wrapped yet, without lines that carriage returns make several.
+fn logs() -> Vec<(PathBuf, String)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let mut logs = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        let wrapped = path.file_name().unwrap().to_string_lossy().starts_with("wrap-");
+        if path.extension().is_none_or(|e| e != "log") || wrapped {
+            continue;
+        }
+        let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+        let lines: Vec<&str> = text
+            .lines()
+            .map(|l| l.trim_end_matches('\r'))
+            .filter(|l| !l.contains('\r'))
+            .collect();
+        logs.push((path, lines.join("\n")));
+    }
+    logs
+}
+
+#[test]
+fn what_a_transport_adds_comes_off_again() {
+    let mut faults = Vec::new();
+    for (path, log) in logs() {
+        let plain = texts(&log);
+        for (name, wrap) in TRANSPORTS {
+            let wrapped: Vec<String> = log.lines().enumerate().map(|(n, line)| wrap(n, line)).collect();
+            let got = texts(&wrapped.join("\n"));
+            if let Some(at) = (0..plain.len().max(got.len())).find(|at| plain.get(*at) != got.get(*at)) {
+                faults.push(format!(
+                    "{} in {name}, record {at}:\n  {:?}\n  {:?}",
+                    path.display(),
+                    plain.get(at),
+                    got.get(at)
+                ));
+            }
+        }
+        let reversed: Vec<String> = log.lines().enumerate().map(|(n, l)| TRANSPORTS[0].1(n, l)).collect();
+        if plain.len() > 5 && texts(&reversed.into_iter().rev().collect::<Vec<_>>().join("\n")) != plain {
+            faults.push(format!("{} newest-first", path.display()));
+        }
+    }
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
