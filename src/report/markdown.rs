@@ -100,7 +100,13 @@ fn facts(out: &mut String, report: &Report) {
     }
     rows.extend(words::engine(report).map(|engine| ("Engine", escape(&engine))));
     rows.extend(report.launch.model.as_deref().map(|model| ("Model", code(model))));
-    rows.extend(report.launch.seconds_to_death.map(|s| ("Died after", text::seconds(s))));
+    rows.extend(
+        report
+            .launch
+            .seconds_to_death
+            .filter(|s| *s > 0.0)
+            .map(|s| ("Died after", text::seconds(s))),
+    );
     rows.extend(words::attempts(report).map(|attempts| ("Attempts", attempts)));
     if report.cause.is_some() && !report.owner.is_empty() {
         rows.push(("Who can act", escape(&words::actor(report))));

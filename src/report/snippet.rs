@@ -280,6 +280,7 @@ fn message_start(line: &str) -> usize {
         let word = trimmed.split_whitespace().next().unwrap_or_default();
         let len = match trimmed.chars().next() {
             Some('[') => bracket(']'),
+            Some('D' | 'I' | 'W' | 'E' | 'C' | 'F') if is_month_day(word) => bracket(']'),
             Some('(') => bracket(')').filter(|end| is_speaker(trimmed.get(1..end - 1).unwrap_or_default())),
             _ if matches!(word, "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL" | "|") => Some(word.len()),
             _ if is_stamp(word) || is_place(word) => Some(word.len()),
@@ -301,6 +302,11 @@ fn is_stamp(word: &str) -> bool {
     word.len() >= 5
         && word.bytes().filter(u8::is_ascii_digit).count() * 2 > word.len()
         && word.bytes().all(|b| b.is_ascii_digit() || b":-/.,TZ+".contains(&b))
+}
+
+/// `E1125`, the level and date that torch's Python logger begins with.
+fn is_month_day(word: &str) -> bool {
+    word.len() == 5 && word.bytes().skip(1).all(|b| b.is_ascii_digit())
 }
 
 /// `node_manager.cc:3199:`

@@ -72,6 +72,7 @@ fn first_screen(page: &mut Page<'_>, report: &Report) {
         let died = report
             .launch
             .seconds_to_death
+            .filter(|s| *s > 0.0)
             .map(|s| format!(" · died after {}", text::seconds(s)));
         page.lines(Ansi::new().bold(), "  ", "  ", &(told + &died.unwrap_or_default()));
     }

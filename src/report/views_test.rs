@@ -142,6 +142,10 @@ fn the_underline_stands_under_the_message_behind_every_kind_of_prefix() {
             "Scheduler hit",
         ),
         ("node-b  | (Worker pid=2) INFO 11-25 13:00:07 [x.py:1] text", "node-b"),
+        (
+            "E1129 14:13:27.755000 19 torch/distributed/elastic/api.py:1002] failed (exitcode: -9)",
+            "failed (exitcode",
+        ),
         ("Killed", "Killed"),
     ] {
         let mut report = sample::graph_capture();
