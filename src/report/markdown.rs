@@ -181,13 +181,11 @@ fn one_remedy(out: &mut String, report: &Report, remedy: &Remedy) {
         escape(&remedy.title),
         escape(&remedy.risk)
     ));
-    let changes: Vec<String> = remedy
-        .change
-        .iter()
-        .map(|change| code(&words::change(change)))
-        .collect();
+    let (settings, commands) = words::changes(remedy);
+    let all = |changes: &[String]| changes.iter().map(|change| code(change)).collect::<Vec<_>>().join(", ");
     let rows = [
-        ("Set", changes.join(", ")),
+        ("Set", all(&settings)),
+        ("Run", all(&commands)),
         ("Why", escape(&remedy.why)),
         ("Sum", remedy.arithmetic.as_deref().map(code).unwrap_or_default()),
         ("Cost", escape(&remedy.cost)),

@@ -161,9 +161,12 @@ fn remedy_in_full(page: &mut Page<'_>, report: &Report, remedy: &Remedy) {
         "     ",
         &safe(&remedy.title),
     );
-    let changes: Vec<String> = remedy.change.iter().map(words::change).collect();
+    let (settings, commands) = words::changes(remedy);
+    for command in commands {
+        page.command("     run   ", &command);
+    }
     let rows = [
-        ("set", Some(changes.join("; "))),
+        ("set", Some(settings.join("; "))),
         ("why", Some(safe(&remedy.why).into_owned())),
         ("sum", remedy.arithmetic.as_deref().map(|sum| safe(sum).into_owned())),
         (
@@ -202,8 +205,7 @@ fn unknowns(page: &mut Page<'_>, report: &Report) {
     for next in &report.next_evidence {
         page.item("- ", &format!("{}: {}", safe(&next.what), safe(&next.why)));
         if !next.command.is_empty() {
-            // A command is never broken: it is there to be copied.
-            page.out.push_str(&format!("    $ {}\n", safe(&next.command)));
+            page.command("    $ ", &safe(&next.command));
         }
     }
 }
@@ -244,6 +246,11 @@ impl<'a> Page<'a> {
 
     fn paint(&mut self, ink: Ansi, text: &str) {
         self.lines(ink, "  ", "  ", text);
+    }
+
+    /// A command is never broken: it is there to be copied.
+    fn command(&mut self, mark: &str, command: &str) {
+        self.push(Ansi::new(), &format!("{mark}{command}"));
     }
 
     /// Text behind a mark, further lines indented under the text.

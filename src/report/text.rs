@@ -263,8 +263,11 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A figure's name and value as they are read: `gpu_free_gib`, 1.5 → `GPU free`, `1.5 GiB`; below one in MiB.
+/// A figure's name and value as they are read: `gpu_free_gib`, 1.5 → `GPU free`, `1.5 GiB`; below one in MiB. Bytes are told in
+/// the unit that fits.
 pub fn figure(name: &str, value: f64) -> (String, String) {
+    const MIB: f64 = (1_u64 << 20) as f64;
+    const GIB: f64 = (1_u64 << 30) as f64;
     const UNITS: [(&str, &str); 11] = [
         ("_gib", " GiB"),
         ("_mib", " MiB"),
@@ -284,6 +287,8 @@ pub fn figure(name: &str, value: f64) -> (String, String) {
         .unwrap_or((name, ""));
     let (value, unit) = match unit {
         " GiB" if value != 0.0 && value.abs() < 1.0 => (value * 1024.0, " MiB"),
+        " bytes" if value >= GIB => (value / GIB, " GiB"),
+        " bytes" if value >= MIB => (value / MIB, " MiB"),
         " %" if name.ends_with("_fraction") => (value * 100.0, unit),
         _ => (value, unit),
     };
@@ -385,6 +390,10 @@ mod tests {
         assert_eq!(
             figure("node_used_fraction", 0.950535),
             ("node used".into(), "95.05 %".into())
+        );
+        assert_eq!(
+            figure("cap_bytes", 122_100_719_616.0),
+            ("cap".into(), "113.72 GiB".into())
         );
         assert_eq!(percent(0.874), "87 %");
     }

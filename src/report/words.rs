@@ -76,7 +76,7 @@ pub fn confidence(confidence: f64) -> String {
 }
 
 /// `--gpu-memory-utilization 0.90 → 0.87`; a command stands by itself.
-pub fn change(change: &Change) -> String {
+fn change(change: &Change) -> String {
     let name = safe(&change.name).into_owned();
     match (change.from.as_deref().map(safe), change.to.as_deref().map(safe)) {
         (Some(from), Some(to)) => format!("{name} {from} → {to}"),
@@ -173,6 +173,8 @@ pub fn figures(report: &Report) -> Vec<(String, String)> {
         }
         let (name, value) = text::figure(name, *value);
         match rows.last_mut() {
+            // The share of a whole comes behind the amount.
+            Some((last, told)) if *last == name && told.ends_with('%') => *told = format!("{value}, {told}"),
             Some((last, told)) if *last == name => told.push_str(&format!(", {value}")),
             _ => rows.push((name, value)),
         }
@@ -193,7 +195,12 @@ pub fn figures(report: &Report) -> Vec<(String, String)> {
         .chain([("short by", memory.short_by_gib)])
     {
         if let Some(gib) = gib {
-            let name = safe(&format!("{} memory: {what}", memory.pool)).into_owned();
+            let pool = if memory.pool == "gpu" {
+                "GPU"
+            } else {
+                memory.pool.as_str()
+            };
+            let name = safe(&format!("{pool} memory: {what}")).into_owned();
             rows.push((name, text::figure("_gib", gib).1));
         }
     }
@@ -203,6 +210,18 @@ pub fn figures(report: &Report) -> Vec<(String, String)> {
 /// Advice of the log that is wrong, cut to what can be read at a glance.
 pub fn overruled(wrong: &Overruled) -> String {
     text::clip(&safe(&wrong.text), ADVICE_WIDTH).into_owned()
+}
+
+/// What a remedy sets, and what it runs.
+pub fn changes(remedy: &Remedy) -> (Vec<String>, Vec<String>) {
+    let told = |commands: bool| {
+        let chosen = remedy
+            .change
+            .iter()
+            .filter(|change| (change.kind == "command") == commands);
+        chosen.map(change).collect()
+    };
+    (told(false), told(true))
 }
 
 /// Step on the way of the launch.
@@ -361,12 +380,12 @@ pub fn gaps(report: &Report) -> Vec<String> {
 /// The verdict on starting the same launch again.
 pub fn retry(report: &Report) -> Option<String> {
     let verdict = match report.retry.verdict.as_str() {
-        "pointless" => "it ends the same way",
-        "after-change" => "only after a change",
-        "may-help" => "may help",
+        "pointless" => "Started again unchanged, it ends the same way.",
+        "after-change" => "Starting it again helps only after a change.",
+        "may-help" => "Starting it again unchanged may help.",
         _ => return None,
     };
-    let mut out = format!("Starting it again unchanged: {verdict}.");
+    let mut out = verdict.to_owned();
     let after = report
         .retry
         .after
