@@ -3,11 +3,15 @@
 //! Owns loading the data files, the indexes over them and the look-ups. Never reads a log file and never
 //! weighs one match against another event: that is the verdict's work.
 
+pub mod audit;
 pub mod captures;
 pub mod check;
+pub mod coverage;
 pub mod matcher;
+pub mod notes;
 pub mod schema;
 pub mod structure;
+mod trials;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

@@ -44,6 +44,12 @@ pub enum Command {
         /// What to do with the rules.
         #[command(subcommand)]
         action: Option<CatalogAction>,
+        /// Show which signature covers each message quoted in the notes (.md) of a folder
+        #[arg(long, value_name = "DIR", conflicts_with = "audit")]
+        coverage: Option<PathBuf>,
+        /// List signatures that neither notes nor programs vouch for; DIR has folders knowledge and cases
+        #[arg(long, value_name = "DIR")]
+        audit: Option<PathBuf>,
         /// "none" leaves out all signatures of root causes
         #[arg(
             long,

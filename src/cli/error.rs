@@ -60,6 +60,15 @@ pub enum CliError {
         /// Why.
         text: String,
     },
+    /// The folder given to `catalog --coverage` or `--audit`.
+    #[error("{dir} cannot be read: {text}")]
+    #[diagnostic(help("give a folder that holds notes, NAME.md, or has a folder `knowledge` with them"))]
+    Notes {
+        /// As given.
+        dir: String,
+        /// Why.
+        text: String,
+    },
     /// Writing the report failed for another reason than a closed pipe.
     #[error("the report cannot be written: {0}")]
     #[diagnostic(help("is the disk full, or the output closed?"))]

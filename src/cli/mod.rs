@@ -54,15 +54,18 @@ fn act(cli: &Cli) -> Result<u8, CliError> {
             Output::Stdout.write(&page)?;
             Ok(CLEAN)
         }
-        Some(Command::Catalog { action: None, rules }) => {
-            Output::Stdout.write(&rules::list(&rules.load()?))?;
-            Ok(CLEAN)
-        }
         Some(Command::Catalog {
-            action: Some(CatalogAction::Check { dir }),
-            ..
+            action,
+            rules,
+            coverage,
+            audit,
         }) => {
-            let (text, status) = rules::check(dir)?;
+            let (text, status) = match (action, coverage, audit) {
+                (Some(CatalogAction::Check { dir }), ..) => rules::check(dir)?,
+                (None, Some(dir), _) => rules::coverage(&rules.load()?, dir)?,
+                (None, None, Some(dir)) => rules::audit(&rules.load()?, dir)?,
+                (None, None, None) => (rules::list(&rules.load()?), CLEAN),
+            };
             Output::Stdout.write(&text)?;
             Ok(status)
         }

@@ -1,15 +1,24 @@
-//! `coroner catalog`: the rules in force, the list of causes, and the check of rule files.
+//! `coroner catalog`: the rules in force, the list of causes, the check of rule files, and what covers the notes.
 //!
-//! Owns what the two print. Reads rule files, never a log.
+//! Owns what they print. Reads rule files and notes; logs only to see which rules decide them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use ignore::Walk;
+use rayon::prelude::*;
 
 use super::args::Rules;
 use super::error::CliError;
 use super::exit::{CLEAN, FAILED, family};
+use crate::catalog::audit::audit as audited;
+use crate::catalog::coverage::{Plan, coverage as covered};
+use crate::catalog::notes::{self, Note};
 use crate::catalog::{Catalog, CatalogError, check};
+use crate::examine::{self, Options};
+use crate::intake::InputSpec;
 
 impl Rules {
     /// The catalog with these rules.
@@ -83,6 +92,54 @@ pub fn check(dir: &Path) -> Result<(String, u8), CliError> {
         faults.len()
     );
     Ok((out, if faults.is_empty() { CLEAN } else { FAILED }))
+}
+
+/// Which signature covers each message that the notes of a folder quote, and the status: 1 when one is a gap.
+pub fn coverage(catalog: &Catalog, dir: &Path) -> Result<(String, u8), CliError> {
+    let table = covered(catalog, &Plan::load()?, &read_notes(dir)?);
+    let status = if table.gaps() == 0 { CLEAN } else { FAILED };
+    Ok((table.to_string(), status))
+}
+
+/// What vouches for the signatures, and the status: 1 when nothing vouches for one.
+pub fn audit(catalog: &Catalog, dir: &Path) -> Result<(String, u8), CliError> {
+    let answers = audited(
+        catalog,
+        &Plan::load()?,
+        &read_notes(dir)?,
+        &decided(catalog, &dir.join("cases")),
+    );
+    let status = if answers.faults() == 0 { CLEAN } else { FAILED };
+    Ok((answers.to_string(), status))
+}
+
+fn read_notes(dir: &Path) -> Result<Vec<Note>, CliError> {
+    let fault = |text: String| CliError::Notes {
+        dir: dir.display().to_string(),
+        text,
+    };
+    let notes = notes::read(dir).map_err(|e| fault(e.to_string()))?;
+    if notes.is_empty() {
+        return Err(fault("there is no .md file in it".to_owned()));
+    }
+    Ok(notes)
+}
+
+/// Signature of the root line → logs (`NAME.log`) below a folder that it decides.
+fn decided(catalog: &Catalog, dir: &Path) -> BTreeMap<String, Vec<String>> {
+    let files = Walk::new(dir).filter_map(|e| e.ok().map(ignore::DirEntry::into_path));
+    let mut logs: Vec<PathBuf> = files.filter(|p| p.extension().is_some_and(|e| e == "log")).collect();
+    logs.sort();
+    let root = |log: &PathBuf| {
+        let report = examine::examine(catalog, &[InputSpec::file(log)], &Options::default());
+        let root = report.evidence.into_iter().find(|e| e.role == "root")?;
+        Some((root.signature?, log.display().to_string()))
+    };
+    let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (signature, log) in logs.par_iter().filter_map(root).collect::<Vec<_>>() {
+        out.entry(signature).or_default().push(log);
+    }
+    out
 }
 
 /// Name and text of the rule files, by name.
