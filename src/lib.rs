@@ -2,6 +2,7 @@
 //! process, on which evidence, and what to change first.
 
 pub mod assemble;
+pub mod batch;
 pub mod catalog;
 pub mod cli;
 pub mod dialect;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::scan_args::Scan;
 use crate::examine::AttemptChoice;
 
 const EXIT_STATUS: &str = "\
@@ -34,6 +35,8 @@ pub struct Cli {
 /// Everything but an examination.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Examine many incidents: every log below the paths, one result each
+    Scan(Box<Scan>),
     /// Print the page of a cause, signature, phase or remedy
     Explain {
         /// Its id, such as gpu-oom.graph-capture, or a family such as gpu-oom

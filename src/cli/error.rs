@@ -73,6 +73,10 @@ pub enum CliError {
     #[error("the report cannot be written: {0}")]
     #[diagnostic(help("is the disk full, or the output closed?"))]
     Output(#[source] std::io::Error),
+    /// A glob of a scan.
+    #[error("--glob: {0}")]
+    #[diagnostic(help("a glob is written like a line of a .gitignore: *.log, **/serve-*, !*.tmp"))]
+    Glob(#[source] ignore::Error),
     /// Signals cannot be watched.
     #[error("signals cannot be watched: {0}")]
     #[diagnostic(help("give the log as a file instead of a pipe"))]

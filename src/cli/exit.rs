@@ -13,6 +13,8 @@ pub const FAILED: u8 = 1;
 pub const NO_REPORT: u8 = 2;
 /// A failure of unknown cause.
 pub const UNKNOWN: u8 = 3;
+/// Some inputs of a scan could not be read.
+pub const SOME_UNREAD: u8 = 4;
 
 const OUTCOMES: [Outcome; 6] = [
     Outcome::Failed,
@@ -46,16 +48,16 @@ impl FailOn {
         }
     }
 
-    fn chooses(&self, report: &Report) -> bool {
-        let cause = report.cause.as_ref().map(|c| c.id.as_str());
+    /// Whether a verdict is in the list.
+    pub fn chooses(&self, outcome: &str, cause: Option<&str>) -> bool {
         self.0
             .iter()
-            .any(|word| word == report.outcome.id() || cause.is_some_and(|id| word == id || word == family(id)))
+            .any(|word| word == outcome || cause.is_some_and(|id| word == id || word == family(id)))
     }
 
     /// The status for one report.
     pub fn status(&self, report: &Report) -> u8 {
-        if !self.chooses(report) {
+        if !self.chooses(report.outcome.id(), report.cause.as_ref().map(|c| c.id.as_str())) {
             return CLEAN;
         }
         let unknown =

@@ -9,6 +9,8 @@ mod exit;
 mod output;
 mod pipe;
 mod rules;
+mod scan;
+mod scan_args;
 
 use std::ffi::OsString;
 use std::panic;
@@ -48,6 +50,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
 fn act(cli: &Cli) -> Result<u8, CliError> {
     match &cli.command {
         None => examine::run(&cli.examine),
+        Some(Command::Scan(args)) => scan::run(args),
         Some(Command::Explain { id }) => {
             let catalog = Catalog::load()?;
             let page = explain::page(&catalog, id).ok_or_else(|| CliError::unknown_id(&catalog, id))?;

@@ -82,6 +82,32 @@ pub fn discover(paths: &[PathBuf], limits: &Limits) -> Discovery {
     search.found
 }
 
+/// The files of one incident that a walk has found, judged by how they look, like those of a folder. A file that
+/// stands alone and is no log is unreadable, with the reason.
+pub fn gather(files: &[PathBuf], limits: &Limits) -> Discovery {
+    let mut search = Search {
+        limits,
+        found: Discovery::default(),
+        seen: HashSet::new(),
+    };
+    let mut files = files.to_vec();
+    order::sort(&mut files);
+    let mut binary = 0;
+    for file in &files {
+        if let Taken::Binary(what) = search.file(file, false) {
+            binary += 1;
+            if files.len() == 1 {
+                let why = format!("it is {what}, which is not read as a log");
+                search.found.unreadable(display_name(file), why);
+            }
+        }
+    }
+    if let Some(folder) = files.first().and_then(|f| f.parent()).filter(|_| files.len() > 1) {
+        search.found.passed_over(&display_name(folder), binary, "binary");
+    }
+    search.found
+}
+
 struct Search<'a> {
     limits: &'a Limits,
     found: Discovery,
@@ -92,7 +118,8 @@ struct Search<'a> {
 #[derive(PartialEq, Eq)]
 enum Taken {
     Done,
-    Binary,
+    /// No log but this.
+    Binary(&'static str),
 }
 
 impl Search<'_> {
@@ -160,7 +187,7 @@ impl Search<'_> {
         }
         order::sort(&mut files);
         for file in &files {
-            if self.file(file, false) == Taken::Binary {
+            if self.file(file, false) != Taken::Done {
                 binary += 1;
             }
         }
@@ -199,8 +226,11 @@ impl Search<'_> {
                     .unreadable(input.name, format!("it is {what}, which is not read as a log")),
                 None => self.found.inputs.push(input),
             },
-            Ok(head) if sniff::foreign(&head).is_some() || sniff::is_binary(&head) => return Taken::Binary,
-            Ok(_) => self.found.inputs.push(input),
+            Ok(head) => match sniff::foreign(&head) {
+                Some(what) => return Taken::Binary(what),
+                None if sniff::is_binary(&head) => return Taken::Binary("a binary file"),
+                None => self.found.inputs.push(input),
+            },
         }
         Taken::Done
     }

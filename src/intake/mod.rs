@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use decode::Source;
-pub use discover::{Discovery, SkipKind, Skipped, discover};
+pub use discover::{Discovery, SkipKind, Skipped, discover, gather};
 pub use limits::Limits;
 pub use lines::{HeldLines, Line, LineReader};
 
@@ -114,7 +114,7 @@ impl fmt::Debug for InputSpec {
 }
 
 /// A path as text that is safe to print on one line.
-fn display_name(path: &Path) -> String {
+pub fn display_name(path: &Path) -> String {
     let text = path.to_string_lossy();
     match text.contains(char::is_control) {
         true => text.replace(char::is_control, "\u{fffd}"),
@@ -123,7 +123,7 @@ fn display_name(path: &Path) -> String {
 }
 
 /// What is wrong and what to do, for the errors people meet.
-fn explain(e: &io::Error) -> String {
+pub fn explain(e: &io::Error) -> String {
     match e.kind() {
         ErrorKind::NotFound => "there is no such file or folder".to_owned(),
         ErrorKind::PermissionDenied => "this user may not read it; run coroner as its owner or copy it".to_owned(),

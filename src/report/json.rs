@@ -11,17 +11,34 @@ use super::text;
 /// One object, indented by one space, ending in a line break.
 pub fn object(report: &Report) -> String {
     let formatter = serde_json::ser::PrettyFormatter::with_indent(b" ");
-    write(report, formatter)
+    write(value(report), formatter)
 }
 
 /// One object on one line, ending in a line break: an element of NDJSON.
 pub fn line(report: &Report) -> String {
-    write(report, serde_json::ser::CompactFormatter)
+    object_line(value(report))
 }
 
-fn write(report: &Report, formatter: impl serde_json::ser::Formatter) -> String {
+/// The line of a report with one more field at its end.
+pub fn line_with(report: &Report, name: &str, field: Value) -> String {
+    let mut value = value(report);
+    if let Value::Object(fields) = &mut value {
+        fields.insert(name.to_owned(), field);
+    }
+    object_line(value)
+}
+
+/// Any object on one line, cleaned like a report.
+pub fn object_line(value: Value) -> String {
+    write(value, serde_json::ser::CompactFormatter)
+}
+
+fn value(report: &Report) -> Value {
     // The model holds nothing that cannot be serialised: its maps have string keys.
-    let mut value = serde_json::to_value(report).unwrap_or(Value::Null);
+    serde_json::to_value(report).unwrap_or(Value::Null)
+}
+
+fn write(mut value: Value, formatter: impl serde_json::ser::Formatter) -> String {
     clean(&mut value);
     let mut bytes = Vec::new();
     let _ = serde::Serialize::serialize(

@@ -1,0 +1,167 @@
+//! One incident in, its records out: a report or an error, each on one line of JSON.
+//!
+//! Owns what a scan says of an input. Never fails and never panics: what goes wrong with one input becomes its record.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::SystemTime;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::json;
+
+use super::incident::{Incident, of_members};
+use crate::catalog::Catalog;
+use crate::examine::{Examiner, Options};
+use crate::intake::{InputSpec, SkipKind, Skipped, gather};
+use crate::report::json::{line_with, object_line};
+use crate::report::model::{Report, SkippedReport};
+
+/// Schema of the record of an input without a report.
+pub const ERROR_SCHEMA: &str = "coroner.error/1";
+
+/// What a scan has to say of one input.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// The input.
+    pub source: String,
+    /// One JSON object, ending in a line break.
+    pub line: String,
+}
+
+impl Record {
+    /// An input that cannot be examined.
+    pub fn error(source: &str, id: &str, text: &str) -> Self {
+        let object = json!({"schema": ERROR_SCHEMA, "source": source, "error": {"id": id, "text": text}});
+        Self {
+            source: source.to_owned(),
+            line: object_line(object),
+        }
+    }
+
+    fn report(mut report: Report, source: &str, origin: &Origin) -> Self {
+        source.clone_into(&mut report.source);
+        let scan = json!({"content": origin.content, "modified": origin.modified.map(stamp)});
+        Self {
+            source: source.to_owned(),
+            line: line_with(&report, "scan", scan),
+        }
+    }
+}
+
+/// Where a record comes from, besides its name.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// Mark of the stored content.
+    pub content: Option<String>,
+    /// When the newest file was written.
+    pub modified: Option<SystemTime>,
+}
+
+fn stamp(time: SystemTime) -> String {
+    DateTime::<Utc>::from(time).to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+/// How incidents are examined.
+pub struct Bench<'a> {
+    /// The rules.
+    pub catalog: &'a Catalog,
+    /// Options of every examination.
+    pub options: &'a Options,
+}
+
+impl Bench<'_> {
+    /// Examines an incident and hands over its records: one, or for an archive one for each launch in it.
+    pub fn records(&self, incident: &Incident, origin: &Origin, take: &mut dyn FnMut(Record)) {
+        let done = guarded(|| gather(&incident.files, &self.options.limits));
+        let found = match done {
+            Ok(found) => found,
+            Err(text) => return take(Record::error(&incident.source, "program.panic", &text)),
+        };
+        if incident.whole {
+            return take(self.one(&incident.source, &found.inputs, &found.skipped, origin));
+        }
+        for skipped in found.skipped.iter().filter(|s| s.kind == SkipKind::Unreadable) {
+            take(Record::error(&skipped.input, "input.unreadable", &skipped.why));
+        }
+        for (source, inputs) in of_members(&incident.source, found.inputs) {
+            take(self.one(&source, &inputs, &[], origin));
+        }
+    }
+
+    fn one(&self, source: &str, inputs: &[InputSpec], skipped: &[Skipped], origin: &Origin) -> Record {
+        let report = guarded(|| {
+            let mut examiner = Examiner::new(self.catalog, self.options.clone());
+            skipped.iter().for_each(|s| examiner.skip(&s.input, &s.why));
+            inputs.iter().for_each(|input| examiner.read(input));
+            examiner.report()
+        });
+        match report {
+            Err(text) => Record::error(source, "program.panic", &text),
+            Ok(report) => match unread(&report, inputs) {
+                Some(text) => Record::error(source, "input.unreadable", &text),
+                None => Record::report(report, source, origin),
+            },
+        }
+    }
+}
+
+/// Why nothing at all was read, if so. An empty file is read: there is nothing in it.
+fn unread(report: &Report, inputs: &[InputSpec]) -> Option<String> {
+    let examined = &report.examined;
+    let reasons = |skipped: &[SkippedReport]| {
+        let all: Vec<String> = skipped.iter().map(|s| format!("{}: {}", s.input, s.why)).collect();
+        all.join("; ")
+    };
+    if examined.files == 0 {
+        return Some(match examined.skipped.as_slice() {
+            [] => "there is no log in it".to_owned(),
+            [one] if one.input == report.source => one.why.clone(),
+            many => reasons(many),
+        });
+    }
+    let stored: u64 = inputs.iter().filter_map(|input| input.size).sum();
+    if examined.bytes > 0 || stored == 0 {
+        return None;
+    }
+    let notes: Vec<&str> = report.findings.iter().map(|f| f.title.as_str()).collect();
+    Some(match (examined.skipped.as_slice(), notes.as_slice()) {
+        ([], []) => return None,
+        ([], notes) => notes.join("; "),
+        (skipped, _) => reasons(skipped),
+    })
+}
+
+/// The result, or the message of a panic. A fault that one input brings to light must not cost the others.
+fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let message = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        format!("a fault of coroner itself, please report it: {message}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_text() {
+        let text = guarded(|| panic!("index {} is out of range", 7)).unwrap_err();
+        assert_eq!(
+            text,
+            "a fault of coroner itself, please report it: index 7 is out of range"
+        );
+        assert_eq!(guarded(|| 3), Ok(3));
+    }
+
+    #[test]
+    fn an_error_record_is_one_clean_line() {
+        let record = Record::error("a\nb\u{1b}[31m.log", "input.unreadable", "no");
+        assert_eq!(record.line.matches('\n').count(), 1);
+        let value: serde_json::Value = serde_json::from_str(&record.line).unwrap();
+        assert_eq!(value["schema"], ERROR_SCHEMA);
+        assert_eq!(value["source"], "a\nb.log");
+    }
+}

@@ -1,0 +1,246 @@
+//! `coroner scan` as a whole: what is one incident, what becomes of bad inputs, the order and form of what it prints.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use assert_cmd::cargo::CommandCargoExt;
+use serde_json::Value;
+
+const FAILED: &str = "corpus/flagship-c-graph-capture-oom.log";
+const HEALTHY: &str = "corpus/healthy-8b-graphs.log";
+const SESSION: &str = "corpus/flagship-b-ray260-monitor.d";
+
+fn scan(dir: &Path, args: &[&str]) -> Output {
+    let mut command = Command::cargo_bin("coroner").unwrap();
+    let output = command
+        .arg("scan")
+        .args(args)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .output();
+    output.unwrap()
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn records(bytes: &[u8]) -> Vec<Value> {
+    let lines = text(bytes);
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn sources(records: &[Value]) -> Vec<&str> {
+    records.iter().map(|r| r["source"].as_str().unwrap()).collect()
+}
+
+fn corpus(path: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+fn put(dir: &Path, name: &str, bytes: &[u8]) {
+    let path = dir.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, bytes) in members {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, name, *bytes).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy_folder(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// Good logs of every kind, and bad inputs of every kind.
+fn archive() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    put(at, "a/failed.log", &corpus(FAILED));
+    put(at, "a/healthy.log.gz", &gzip(&corpus(HEALTHY)));
+    put(at, "b/core", b"\x7fELF\x02\x01\x01\x00\x00\x00\x00");
+    put(
+        at,
+        "b/damaged.log.gz",
+        b"\x1f\x8b\x08\x00garbage that is no deflate stream at all",
+    );
+    put(at, "b/empty.log", b"");
+    put(
+        at,
+        "b/logs.tar",
+        &tar(&[("x/one.log", &corpus(FAILED)), ("x/two.log", &corpus(HEALTHY))]),
+    );
+    put(
+        at,
+        "b/noise.bin",
+        &(0..4096u32)
+            .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+            .collect::<Vec<_>>(),
+    );
+    copy_folder(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join(SESSION),
+        &at.join("c/launch-7"),
+    );
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("nowhere", at.join("d-gone.log")).unwrap();
+    dir
+}
+
+#[test]
+fn every_input_gets_a_report_or_an_error_and_none_stops_the_scan() {
+    let dir = archive();
+    let output = scan(dir.path(), &["a", "b", "c", "d-gone.log"]);
+    let got = records(&output.stdout);
+    let told: Vec<(&str, &str)> = got
+        .iter()
+        .map(|r| {
+            (
+                r["source"].as_str().unwrap(),
+                r["outcome"].as_str().or(r["error"]["id"].as_str()).unwrap(),
+            )
+        })
+        .collect();
+    let want = [
+        ("a/failed.log", "failed"),
+        ("a/healthy.log.gz", "stopped"),
+        ("b/core", "input.unreadable"),
+        ("b/damaged.log.gz", "input.unreadable"),
+        ("b/empty.log", "no-launch"),
+        ("b/logs.tar!/x/one.log", "failed"),
+        ("b/logs.tar!/x/two.log", "stopped"),
+        ("b/noise.bin", "input.unreadable"),
+        ("c/launch-7", "failed"),
+        ("d-gone.log", "input.unreadable"),
+    ];
+    assert_eq!(told, want);
+    assert_eq!(status(&output), 4);
+    let schemas: Vec<&str> = got.iter().map(|r| r["schema"].as_str().unwrap()).collect();
+    assert_eq!(schemas.iter().filter(|s| **s == "coroner.error/1").count(), 4);
+    assert_eq!(schemas.iter().filter(|s| **s == "coroner.report/1").count(), 6);
+    assert!(
+        got.iter()
+            .all(|r| r["error"].is_null() || !r["error"]["text"].as_str().unwrap().is_empty())
+    );
+    assert_eq!(got[8]["cause"]["id"], "host-mem.ray-monitor");
+    assert!(got[8]["examined"]["files"].as_u64().unwrap() > 1);
+    assert_eq!(text(&output.stderr).lines().count(), 4);
+}
+
+#[test]
+fn a_scan_says_of_a_log_what_an_examination_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = scan(root, &[FAILED]);
+    let mut record = records(&output.stdout).remove(0);
+    record.as_object_mut().unwrap().remove("scan").unwrap();
+    let mut command = Command::cargo_bin("coroner").unwrap();
+    let alone = command
+        .args(["--format", "json", FAILED])
+        .current_dir(root)
+        .output()
+        .unwrap();
+    assert_eq!(record, serde_json::from_slice::<Value>(&alone.stdout).unwrap());
+}
+
+#[test]
+fn the_status_tells_what_was_read_and_what_was_found() {
+    let dir = archive();
+    assert_eq!(status(&scan(dir.path(), &["a"])), 0);
+    assert_eq!(status(&scan(dir.path(), &["--fail-on", "gpu-oom", "a"])), 1);
+    assert_eq!(status(&scan(dir.path(), &["--fail-on", "nccl,degraded", "a"])), 0);
+    assert_eq!(status(&scan(dir.path(), &["b/core"])), 2);
+    assert_eq!(status(&scan(dir.path(), &["no-such-folder"])), 2);
+    assert_eq!(status(&scan(dir.path(), &["--fail-on", "nonsense", "a"])), 2);
+    assert_eq!(status(&scan(dir.path(), &["--incident", "no-group", "a"])), 2);
+    assert_eq!(status(&scan(dir.path(), &["--glob", "{", "a"])), 2);
+}
+
+#[test]
+fn what_is_old_is_left_out_by_file_time_and_by_log_time() {
+    let dir = tempfile::tempdir().unwrap();
+    put(dir.path(), "zoned.log", b"2024-03-01T10:00:00.000000000Z stderr F torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n2024-03-01T10:00:01.000000000Z stderr F more\n");
+    let all = scan(dir.path(), &["."]);
+    assert_eq!(records(&all.stdout).len(), 1);
+    for since in ["2024-04-01", "1h"] {
+        let output = scan(dir.path(), &["--since", since, "."]);
+        assert_eq!((text(&output.stdout).as_str(), status(&output)), ("", 0), "{since}");
+    }
+    let output = scan(dir.path(), &["--since", "2999-01-01", "."]);
+    assert_eq!((text(&output.stdout).as_str(), status(&output)), ("", 0));
+    assert_eq!(
+        records(&scan(dir.path(), &["--since", "2024-02-01", "."]).stdout).len(),
+        1
+    );
+}
+
+#[test]
+fn incidents_are_what_the_caller_says() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["job-1/head.log", "job-1/worker.log", "job-2/head.log"] {
+        put(dir.path(), name, &corpus(FAILED));
+    }
+    let by = |rule: &str| {
+        let got = records(&scan(dir.path(), &["--incident", rule, "."]).stdout);
+        let files = got
+            .iter()
+            .map(|r| r["examined"]["files"].as_u64().unwrap())
+            .collect::<Vec<_>>();
+        (sources(&got).into_iter().map(String::from).collect::<Vec<_>>(), files)
+    };
+    assert_eq!(by("dir"), (vec!["./job-1".into(), "./job-2".into()], vec![2, 1]));
+    assert_eq!(by(r"job-(\d+)/"), (vec!["1".into(), "2".into()], vec![2, 1]));
+    assert_eq!(by("file").1, [1, 1, 1]);
+}
+
+#[test]
+fn thousands_of_logs_come_in_order_of_path_and_none_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut want = Vec::new();
+    for n in 0..3000 {
+        let name = format!("{:02}/{n:04}.log", n / 100);
+        let error = match n % 3 {
+            0 => "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n",
+            1 => "ValueError: something new\n",
+            _ => "INFO nothing\n",
+        };
+        put(dir.path(), &name, error.as_bytes());
+        want.push(name);
+    }
+    let ordered = records(&scan(dir.path(), &["--jobs", "4", "."]).stdout);
+    let names: Vec<String> = sources(&ordered)
+        .iter()
+        .map(|s| s.trim_start_matches("./").to_owned())
+        .collect();
+    assert_eq!(names, want);
+    let loose = records(&scan(dir.path(), &["--jobs", "4", "--unordered", "."]).stdout);
+    let mut names: Vec<&str> = sources(&loose).iter().map(|s| s.trim_start_matches("./")).collect();
+    names.sort_unstable();
+    assert_eq!(names, want);
+}
