@@ -244,3 +244,138 @@ fn thousands_of_logs_come_in_order_of_path_and_none_is_lost() {
     names.sort_unstable();
     assert_eq!(names, want);
 }
+
+#[test]
+fn a_table_has_a_row_for_each_record_and_no_formula() {
+    let dir = archive();
+    put(dir.path(), "a/evil.log", b"ValueError: =cmd|' /C calc'!A0\n");
+    let output = scan(dir.path(), &["--format", "csv", "--label", "^([a-z])/", "a", "b"]);
+    let table = text(&output.stdout);
+    let rows: Vec<&str> = table.lines().collect();
+    assert_eq!(rows.len(), 1 + 9);
+    assert!(rows[0].starts_with("source,outcome,cause,"));
+    let failed = rows.iter().find(|r| r.starts_with("a/failed.log,")).unwrap();
+    assert!(
+        failed.contains("failed,gpu-oom.graph-capture,") && failed.contains(",a,1,"),
+        "{failed}"
+    );
+    assert!(
+        rows.iter()
+            .all(|row| !row.split(',').any(|cell| cell.starts_with(['=', '@', '+'])))
+    );
+}
+
+/// Names in a folder, sorted.
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = entries.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_resumed_scan_examines_only_what_is_new_or_changed() {
+    let dir = archive();
+    let out = tempfile::tempdir().unwrap();
+    let file = out.path().join("records.ndjson");
+    let args = ["--resume", "--output", file.to_str().unwrap(), "a", "b"];
+    assert_eq!(status(&scan(dir.path(), &args)), 4);
+    assert_eq!(names(out.path()), ["records.ndjson"]);
+    let first = fs::read_to_string(&file).unwrap();
+
+    // A record that is taken over keeps what only the earlier scan can have put there.
+    let marked = first.replace("\"headline\":\"", "\"headline\":\"TAKEN OVER ");
+    fs::write(&file, &marked).unwrap();
+    put(dir.path(), "a/failed.log", &corpus("corpus/gpu-oom-context.log"));
+    put(dir.path(), "a/new.log", &corpus(HEALTHY));
+    assert_eq!(status(&scan(dir.path(), &args)), 4);
+    let second = records(&fs::read(&file).unwrap());
+    let fresh: Vec<&str> = second
+        .iter()
+        .filter(|r| r["headline"].as_str().is_some_and(|h| !h.starts_with("TAKEN OVER")))
+        .map(|r| r["source"].as_str().unwrap())
+        .collect();
+    assert_eq!(fresh, ["a/failed.log", "a/new.log"]);
+    assert_eq!(second.len(), 9);
+
+    // Other rules are another basis.
+    scan(dir.path(), &[&args[..], &["--rules", "none"]].concat());
+    assert!(!fs::read_to_string(&file).unwrap().contains("TAKEN OVER"));
+    assert_eq!(status(&scan(dir.path(), &["--resume", "a"])), 2);
+    assert_eq!(
+        status(&scan(dir.path(), &[&args[..], &["--format", "csv"]].concat())),
+        2
+    );
+    assert_eq!(status(&scan(dir.path(), &["--output", "no/such/folder/x", "a"])), 2);
+}
+
+/// Starts a scan of `count` logs that is long enough to be interrupted, and waits until it has written something.
+#[cfg(unix)]
+fn interrupted(dir: &Path, file: &Path, signal: &str) -> Option<i32> {
+    let mut child = Command::cargo_bin("coroner")
+        .unwrap()
+        .args([
+            "scan",
+            "--jobs",
+            "2",
+            "--resume",
+            "--output",
+            file.to_str().unwrap(),
+            ".",
+        ])
+        .current_dir(dir)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let folder = file.parent().unwrap();
+    let written = || {
+        let entries = fs::read_dir(folder).unwrap().map(|e| e.unwrap());
+        let partial = |e: &fs::DirEntry| e.file_name().to_string_lossy().contains(".partial.");
+        entries
+            .filter(partial)
+            .map(|e| e.metadata().map_or(0, |m| m.len()))
+            .max()
+            .unwrap_or(0)
+    };
+    let before = written();
+    while written() <= before + 20_000 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    let sent = Command::new("kill")
+        .args([format!("-{signal}"), child.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+    child.wait().unwrap().code()
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_scan_loses_nothing_and_doubles_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    for n in 0..400 {
+        put(dir.path(), &format!("{n:03}.log"), &corpus(FAILED));
+    }
+    let out = tempfile::tempdir().unwrap();
+    let file = out.path().join("records.ndjson");
+    assert_eq!(interrupted(dir.path(), &file, "INT"), Some(130));
+    let left = fs::read(out.path().join("records.ndjson.partial.1")).unwrap();
+    assert!(left.ends_with(b"\n"));
+    let finished = records(&left).len();
+    assert!((1..400).contains(&finished), "{finished}");
+    assert_eq!(interrupted(dir.path(), &file, "KILL"), None);
+    assert!(!file.exists());
+
+    assert_eq!(
+        status(&scan(
+            dir.path(),
+            &["--resume", "--output", file.to_str().unwrap(), "."]
+        )),
+        0
+    );
+    let all = records(&fs::read(&file).unwrap());
+    let want: Vec<String> = (0..400).map(|n| format!("./{n:03}.log")).collect();
+    assert_eq!(sources(&all), want);
+    assert_eq!(names(out.path()), ["records.ndjson"]);
+}

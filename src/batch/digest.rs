@@ -120,6 +120,7 @@ pub struct Failure {
 pub struct Scan {
     pub content: Option<String>,
     pub modified: Option<String>,
+    pub basis: Option<String>,
 }
 
 impl Digest {

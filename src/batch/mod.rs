@@ -3,10 +3,13 @@
 //! Owns the flow from the walk to the records and its bounds: the memory of a scan does not grow with the number of
 //! logs. Never judges, and never stops at an input that cannot be read.
 
+pub mod csv;
 pub mod digest;
 pub mod incident;
 mod order;
 pub mod record;
+pub mod resume;
+pub mod sink;
 pub mod walk;
 
 use std::io;
@@ -19,7 +22,8 @@ use rayon::iter::{ParallelBridge, ParallelIterator};
 use crate::catalog::Catalog;
 use crate::examine::Options;
 use order::{Message, Order};
-use record::{Bench, Origin, Record};
+use record::{Bench, Record};
+use resume::Known;
 use walk::Found;
 
 /// Incidents that may be under way or wait for their turn, for each thread.
@@ -37,6 +41,10 @@ pub struct Settings<'a> {
     pub catalog: &'a Catalog,
     /// Options of every examination.
     pub options: Options,
+    /// What a record depends on besides the content of the logs.
+    pub basis: String,
+    /// Records of earlier scans, which stand for incidents that have not changed.
+    pub known: Known,
     /// Threads; 0 for one on each core.
     pub threads: usize,
     /// Whether records come in the order of the walk, or as they are finished.
@@ -75,6 +83,8 @@ pub fn scan(found: impl Iterator<Item = Found> + Send, settings: &Settings<'_>, 
     let bench = Bench {
         catalog: settings.catalog,
         options: &settings.options,
+        basis: &settings.basis,
+        known: &settings.known,
     };
     let order = Order::new(settings.ordered);
     thread::scope(|scope| {
@@ -93,13 +103,7 @@ pub fn scan(found: impl Iterator<Item = Found> + Send, settings: &Settings<'_>, 
 
 fn examine(bench: &Bench<'_>, found: &Found, take: &mut dyn FnMut(Record)) {
     match found {
-        Found::Incident(incident) => {
-            let origin = Origin {
-                content: None,
-                modified: incident.modified,
-            };
-            bench.records(incident, &origin, take);
-        }
+        Found::Incident(incident) => bench.records(incident, take),
         Found::Unreadable { source, text } => take(Record::error(source, "input.unreadable", text)),
     }
 }

@@ -9,6 +9,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::json;
 
 use super::incident::{Incident, of_members};
+use super::resume::{Known, mark};
 use crate::catalog::Catalog;
 use crate::examine::{Examiner, Options};
 use crate::intake::{InputSpec, SkipKind, Skipped, gather};
@@ -37,9 +38,9 @@ impl Record {
         }
     }
 
-    fn report(mut report: Report, source: &str, origin: &Origin) -> Self {
+    fn report(mut report: Report, source: &str, origin: &Origin, basis: &str) -> Self {
         source.clone_into(&mut report.source);
-        let scan = json!({"content": origin.content, "modified": origin.modified.map(stamp)});
+        let scan = json!({"content": origin.content, "modified": origin.modified.map(stamp), "basis": basis});
         Self {
             source: source.to_owned(),
             line: line_with(&report, "scan", scan),
@@ -48,12 +49,11 @@ impl Record {
 }
 
 /// Where a record comes from, besides its name.
-#[derive(Debug, Clone, Default)]
-pub struct Origin {
+struct Origin {
     /// Mark of the stored content.
-    pub content: Option<String>,
+    content: Option<String>,
     /// When the newest file was written.
-    pub modified: Option<SystemTime>,
+    modified: Option<SystemTime>,
 }
 
 fn stamp(time: SystemTime) -> String {
@@ -66,25 +66,42 @@ pub struct Bench<'a> {
     pub catalog: &'a Catalog,
     /// Options of every examination.
     pub options: &'a Options,
+    /// What a record depends on besides the content: program, rules.
+    pub basis: &'a str,
+    /// Records of earlier scans.
+    pub known: &'a Known,
 }
 
 impl Bench<'_> {
     /// Examines an incident and hands over its records: one, or for an archive one for each launch in it.
-    pub fn records(&self, incident: &Incident, origin: &Origin, take: &mut dyn FnMut(Record)) {
-        let done = guarded(|| gather(&incident.files, &self.options.limits));
-        let found = match done {
+    pub fn records(&self, incident: &Incident, take: &mut dyn FnMut(Record)) {
+        let origin = Origin {
+            content: mark(incident),
+            modified: incident.modified,
+        };
+        if let Some(record) = self.known(&incident.source, &origin) {
+            return take(record);
+        }
+        let found = match guarded(|| gather(&incident.files, &self.options.limits)) {
             Ok(found) => found,
             Err(text) => return take(Record::error(&incident.source, "program.panic", &text)),
         };
         if incident.whole {
-            return take(self.one(&incident.source, &found.inputs, &found.skipped, origin));
+            return take(self.one(&incident.source, &found.inputs, &found.skipped, &origin));
         }
         for skipped in found.skipped.iter().filter(|s| s.kind == SkipKind::Unreadable) {
             take(Record::error(&skipped.input, "input.unreadable", &skipped.why));
         }
         for (source, inputs) in of_members(&incident.source, found.inputs) {
-            take(self.one(&source, &inputs, &[], origin));
+            let known = self.known(&source, &origin);
+            take(known.unwrap_or_else(|| self.one(&source, &inputs, &[], &origin)));
         }
+    }
+
+    fn known(&self, source: &str, origin: &Origin) -> Option<Record> {
+        let line = self.known.line(source, origin.content.as_deref())?;
+        let source = source.to_owned();
+        Some(Record { source, line })
     }
 
     fn one(&self, source: &str, inputs: &[InputSpec], skipped: &[Skipped], origin: &Origin) -> Record {
@@ -98,7 +115,7 @@ impl Bench<'_> {
             Err(text) => Record::error(source, "program.panic", &text),
             Ok(report) => match unread(&report, inputs) {
                 Some(text) => Record::error(source, "input.unreadable", &text),
-                None => Record::report(report, source, origin),
+                None => Record::report(report, source, origin, self.basis),
             },
         }
     }

@@ -91,11 +91,7 @@ pub fn is_under(fragment: &Fragment, sections: &[String]) -> bool {
             .next()
             .map(|w| w.trim_end_matches('.').to_owned())
     };
-    fragment
-        .under
-        .iter()
-        .filter_map(number)
-        .any(|n| sections.contains(&n))
+    fragment.under.iter().filter_map(number).any(|n| sections.contains(&n))
 }
 
 fn is_id(word: &str) -> bool {

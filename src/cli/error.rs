@@ -77,6 +77,19 @@ pub enum CliError {
     #[error("--glob: {0}")]
     #[diagnostic(help("a glob is written like a line of a .gitignore: *.log, **/serve-*, !*.tmp"))]
     Glob(#[source] ignore::Error),
+    /// The output of a scan.
+    #[error("{file} cannot be written: {text}")]
+    #[diagnostic(help("give --output a file in a folder that exists and can be written to"))]
+    OutputFile {
+        /// As given.
+        file: String,
+        /// Why.
+        text: String,
+    },
+    /// `--resume` with another format.
+    #[error("--resume works with --format json: other formats do not hold whole records")]
+    #[diagnostic(help("scan to a file with --format json, and make tables and summaries of it"))]
+    Resume,
     /// Signals cannot be watched.
     #[error("signals cannot be watched: {0}")]
     #[diagnostic(help("give the log as a file instead of a pipe"))]

@@ -15,6 +15,8 @@ pub const NO_REPORT: u8 = 2;
 pub const UNKNOWN: u8 = 3;
 /// Some inputs of a scan could not be read.
 pub const SOME_UNREAD: u8 = 4;
+/// A signal ended a scan.
+pub const INTERRUPTED: u8 = 130;
 
 const OUTCOMES: [Outcome; 6] = [
     Outcome::Failed,

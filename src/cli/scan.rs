@@ -2,21 +2,27 @@
 //!
 //! Owns the order of things and where records go. Never judges.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, NaiveDateTime, Utc};
+use regex::Regex;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use super::args::Rules;
 use super::error::CliError;
-use super::exit::{CLEAN, FAILED, FailOn, NO_REPORT, SOME_UNREAD};
+use super::exit::{CLEAN, FAILED, FailOn, INTERRUPTED, NO_REPORT, SOME_UNREAD};
 use super::output::remark;
-use super::scan_args::Scan;
+use super::scan_args::{Form, Scan};
 use crate::batch::digest::Digest;
 use crate::batch::record::Record;
+use crate::batch::resume::Known;
+use crate::batch::sink::{Target, earlier};
 use crate::batch::walk::{Choice, walk};
-use crate::batch::{self, Settings, Sink};
+use crate::batch::{self, Settings, Sink, csv};
+use crate::catalog::Catalog;
 use crate::examine::Options;
 
 /// Scans and returns the status.
@@ -31,31 +37,89 @@ pub fn run(args: &Scan) -> Result<u8, CliError> {
     };
     let found = walk(choice).map_err(CliError::Glob)?;
     let older = found.older();
+    let stop = watch_signals()?;
+    let basis = basis(&catalog, args.rules);
     let settings = Settings {
+        known: known(args, &basis)?,
         catalog: &catalog,
         options: Options::default(),
+        basis,
         threads: args.jobs,
         ordered: !args.unordered,
-        stop: &*watch_signals()?,
+        stop: &stop,
     };
     let mut desk = Desk {
         fail_on,
         since: args.since.map(|t| DateTime::<Utc>::from(t).naive_utc()),
+        form: args.format,
+        label: args.label.clone(),
+        target: match &args.output {
+            Some(file) => Target::file(file).map_err(unwritable(file))?,
+            None => Target::Stdout,
+        },
         tally: Tally::default(),
     };
-    match batch::scan(found, &settings, &mut desk) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => return Err(CliError::Output(e)),
-        _ => {}
+    let done = desk.begin().and_then(|()| batch::scan(found, &settings, &mut desk));
+    match (done, &args.output) {
+        (Ok(()), _) => {}
+        // Whoever read the records has seen enough.
+        (Err(e), None) if e.kind() == ErrorKind::BrokenPipe => return Ok(CLEAN),
+        (Err(e), Some(file)) => return Err(unwritable(file)(e)),
+        (Err(e), None) => return Err(CliError::Output(e)),
+    }
+    if stop.load(Ordering::Relaxed) {
+        let go_on = desk.target.partial().map(|left| {
+            format!(
+                "; what is finished stands in {}, and --resume goes on from there",
+                left.display()
+            )
+        });
+        remark(&format!("the scan was interrupted{}", go_on.unwrap_or_default()));
+        return Ok(INTERRUPTED);
     }
     desk.tally.left_out += older.load(Ordering::Relaxed);
+    match &args.output {
+        Some(file) => desk.target.complete().map_err(unwritable(file))?,
+        None => desk.target.complete().map_err(CliError::Output)?,
+    }
     Ok(desk.tally.status())
+}
+
+/// What a record depends on besides the content of the logs: this program and its rules.
+fn basis(catalog: &Catalog, rules: Rules) -> String {
+    let rules = match rules {
+        Rules::All => "",
+        Rules::None => "/none",
+    };
+    format!("{}/{}{rules}", env!("CARGO_PKG_VERSION"), catalog.hash())
+}
+
+/// The records of earlier scans to the same output.
+fn known(args: &Scan, basis: &str) -> Result<Known, CliError> {
+    let Some(file) = args.output.as_ref().filter(|_| args.resume) else {
+        return Ok(Known::default());
+    };
+    if args.format != Form::Json {
+        return Err(CliError::Resume);
+    }
+    earlier(file)
+        .and_then(|files| Known::read(&files, basis))
+        .map_err(unwritable(file))
+}
+
+fn unwritable(file: &Path) -> impl Fn(io::Error) -> CliError {
+    let file = file.display().to_string();
+    move |e| CliError::OutputFile {
+        file: file.clone(),
+        text: e.to_string(),
+    }
 }
 
 /// A flag that the first SIGINT or SIGTERM raises; the second ends the program at once.
 fn watch_signals() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
+        signal_hook::flag::register_conditional_shutdown(signal, i32::from(INTERRUPTED), Arc::clone(&stop))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
             .map_err(CliError::Signals)?;
     }
@@ -93,17 +157,31 @@ impl Tally {
 struct Desk {
     fail_on: FailOn,
     since: Option<NaiveDateTime>,
+    form: Form,
+    label: Option<Regex>,
+    target: Target,
     tally: Tally,
+}
+
+impl Desk {
+    fn begin(&mut self) -> io::Result<()> {
+        match self.form {
+            Form::Csv => self.target.write(&csv::head()),
+            Form::Json => Ok(()),
+        }
+    }
+
+    /// What the pattern of `--label` finds in a source.
+    fn label<'a>(&self, source: &'a str) -> Option<&'a str> {
+        Some(self.label.as_ref()?.captures(source)?.get(1)?.as_str())
+    }
 }
 
 impl Sink for Desk {
     fn record(&mut self, record: &Record) -> io::Result<()> {
         let digest = Digest::of(&record.line).map_err(io::Error::other)?;
-        if self
-            .since
-            .zip(digest.log_time())
-            .is_some_and(|(since, died)| died < since)
-        {
+        let died = digest.log_time();
+        if self.since.zip(died).is_some_and(|(since, died)| died < since) {
             self.tally.left_out += 1;
             return Ok(());
         }
@@ -118,7 +196,10 @@ impl Sink for Desk {
                 remark(&format!("{}: {why}", digest.source));
             }
         }
-        io::stdout().lock().write_all(record.line.as_bytes())
+        match self.form {
+            Form::Json => self.target.write(&record.line),
+            Form::Csv => self.target.write(&csv::row(&digest, self.label(&digest.source))),
+        }
     }
 
     fn examined(&self, _bytes: u64) {}

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use regex::Regex;
 
 use super::args::Rules;
@@ -39,6 +39,29 @@ pub struct Scan {
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub since: Option<SystemTime>,
 
+    /// What to print: one report a line, one row a launch
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "json|csv",
+        hide_possible_values = true
+    )]
+    pub format: Form,
+
+    /// Write to a file, which appears when it is complete
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Take over what an earlier scan to the same output has found out about logs that have not changed, even if it
+    /// was interrupted
+    #[arg(long, requires = "output")]
+    pub resume: bool,
+
+    /// Draw a label from each path with a REGEX with one group, for a column of the table
+    #[arg(long, value_name = "REGEX", value_parser = one_group)]
+    pub label: Option<Regex>,
+
     /// Print records as they are finished instead of in order of path
     #[arg(long)]
     pub unordered: bool,
@@ -60,6 +83,16 @@ pub struct Scan {
     /// Outcomes, cause families or causes, separated by commas, that exit with 1
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub fail_on: Vec<String>,
+}
+
+/// What a scan prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Form {
+    /// One JSON object a line
+    #[default]
+    Json,
+    /// A table
+    Csv,
 }
 
 fn incident(text: &str) -> Result<Rule, String> {
