@@ -14,6 +14,7 @@ pub mod intake;
 pub mod launch;
 pub mod ledger;
 pub mod record;
+pub mod redact;
 pub mod remedy;
 pub mod report;
 pub mod time;

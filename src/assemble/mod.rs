@@ -98,6 +98,7 @@ pub fn assemble(
             version: env!("CARGO_PKG_VERSION"),
             catalog: catalog.hash().to_owned(),
         },
+        redaction: None,
         source: input.source,
         outcome: verdict.outcome,
         headline: story.headline,

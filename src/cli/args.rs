@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use regex::Regex;
 
 use super::scan_args::Scan;
 use crate::examine::AttemptChoice;
@@ -136,9 +137,42 @@ pub struct Examine {
     #[arg(long)]
     pub exit_zero: bool,
 
+    /// What is taken out of the report.
+    #[command(flatten)]
+    pub redact: Redact,
+
     /// Options of a pipe.
     #[command(flatten)]
     pub pipe: Pipe,
+}
+
+/// What is taken out of a report before it is shown.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sharing the report")]
+pub struct Redact {
+    /// What to replace by pseudonyms: secrets; identity: also hosts, addresses, users and home folders, e-mail
+    /// addresses, buckets; all: also models and custom patterns
+    #[arg(
+        long = "redact",
+        value_enum,
+        default_value_t,
+        value_name = "secrets|identity|all",
+        hide_possible_values = true
+    )]
+    pub level: RedactLevel,
+
+    /// Make the pseudonyms from this key, so that the same host has the same one in every report made with it
+    #[arg(long = "redact-key", value_name = "KEY")]
+    pub key: Option<String>,
+
+    /// Keep in FILE what each pseudonym stands for; those that FILE already holds are used again. Secrets never
+    /// enter it
+    #[arg(long = "redact-map", value_name = "FILE")]
+    pub map: Option<PathBuf>,
+
+    /// Also replace what this regular expression matches; takes effect at --redact all
+    #[arg(long = "redact-pattern", value_name = "REGEX")]
+    pub patterns: Vec<Regex>,
 }
 
 /// How standard input is read.
@@ -168,6 +202,18 @@ pub enum Format {
     Markdown,
     /// For programs, schema coroner.report/1
     Json,
+}
+
+/// How much is taken out of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum RedactLevel {
+    /// Tokens, passwords, keys and credentials
+    #[default]
+    Secrets,
+    /// Also who and where
+    Identity,
+    /// Also models and custom patterns
+    All,
 }
 
 /// When to use colour.

@@ -69,6 +69,15 @@ pub enum CliError {
         /// Why.
         text: String,
     },
+    /// The file of `--redact-map`.
+    #[error("{file}: {text}")]
+    #[diagnostic(help("--redact-map takes a file of its own, which coroner writes, or one that it wrote before"))]
+    RedactMap {
+        /// As given.
+        file: String,
+        /// Why.
+        text: String,
+    },
     /// Writing the report failed for another reason than a closed pipe.
     #[error("the report cannot be written: {0}")]
     #[diagnostic(help("is the disk full, or the output closed?"))]

@@ -15,6 +15,7 @@ use super::pipe::{Listener, Patience, Pause, Pipe, Signals};
 use crate::envelope::Profile;
 use crate::examine::{AttemptChoice, Examiner, Options};
 use crate::intake::{HeldLines, InputSpec, Limits, Line, STDIN, SkipKind, Skipped, discover};
+use crate::redact::Redactor;
 use crate::report::model::{Finding, Outcome, Report};
 
 /// How long after the first signal the end of the input is waited for.
@@ -65,6 +66,7 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
             Output::Stdout
         },
         published: Vec::new(),
+        redactor: args.redact.redactor()?,
     };
     found
         .skipped
@@ -107,6 +109,8 @@ struct Session<'a> {
     output: Output,
     /// The verdicts printed last.
     published: Vec<Verdict>,
+    /// Used for every report, so that pseudonyms stay the same.
+    redactor: Redactor,
 }
 
 /// What makes a report worth printing again when it changes.
@@ -204,10 +208,14 @@ impl Session<'_> {
             report.source = self.source();
             report.findings.extend(pause.and_then(|p| self.finding(p)));
         }
+        for report in &mut reports {
+            self.redactor.apply(report);
+        }
         let verdicts: Vec<Verdict> = reports.iter().map(Verdict::of).collect();
         if verdicts != self.published {
             let style = self.output.style(self.args.color, self.args.explain_confidence);
             self.output.write(&rendered(&reports, self.args.format, &style))?;
+            self.args.redact.keep(&self.redactor)?;
             self.published = verdicts;
         }
         Ok(self.status(&reports))

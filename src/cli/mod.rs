@@ -8,6 +8,7 @@ mod examine;
 mod exit;
 mod output;
 mod pipe;
+mod redact;
 mod rules;
 mod scan;
 mod scan_args;

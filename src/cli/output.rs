@@ -2,7 +2,9 @@
 //!
 //! Owns width, colour and the quiet end on a closed pipe. Never decides what is said.
 
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::Path;
 
 use super::args::{Color, Format};
 use super::error::CliError;
@@ -62,6 +64,28 @@ impl Output {
 fn put(mut to: impl Write, text: &str) -> io::Result<()> {
     to.write_all(text.as_bytes())?;
     to.flush()
+}
+
+/// Writes a file whole or not at all: beside it first, then in its place. A private one is for its owner only.
+pub fn replace(file: &Path, text: &str, private: bool) -> io::Result<()> {
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let beside = file.with_file_name(name);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if private {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    let written = options
+        .open(&beside)
+        .and_then(|to| put(to, text))
+        .and_then(|()| fs::rename(&beside, file));
+    if written.is_err() {
+        // What was begun is of no use to anybody; that it cannot be removed changes nothing.
+        let _ = fs::remove_file(&beside);
+    }
+    written
 }
 
 /// A line on standard error; nothing is to be done when that is closed.

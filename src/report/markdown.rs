@@ -83,7 +83,9 @@ pub fn render(report: &Report, style: &Style) -> String {
 
 /// The table under the headline.
 fn facts(out: &mut String, report: &Report) {
-    let mut rows: Vec<(&str, String)> = vec![("Outcome", escape(&words::outcome(report)))];
+    let outcome = [Some(words::outcome(report)), words::redaction(report)];
+    let outcome = outcome.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let mut rows: Vec<(&str, String)> = vec![("Outcome", escape(&outcome))];
     if let Some(cause) = &report.cause {
         let told = format!(
             "{} – {}, {}",

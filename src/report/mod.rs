@@ -7,7 +7,7 @@ pub mod json;
 pub mod markdown;
 pub mod model;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 pub mod snippet;
 pub mod terminal;
 pub mod text;
@@ -27,6 +27,11 @@ pub enum Format {
     Markdown,
     /// For programs: one indented object. [`json::line`] gives the same object on one line.
     Json,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: &[Self] = &[Self::Terminal, Self::Markdown, Self::Json];
 }
 
 /// How a view may look.

@@ -18,6 +18,8 @@ pub struct Report {
     pub schema: &'static str,
     /// What made the report.
     pub program: ProgramInfo,
+    /// What was taken out of this report; `null` where nothing was.
+    pub redaction: Option<Redaction>,
     /// The path as given, `-` for standard input, `a.tar.gz!/dir/x.log` for an archive member.
     pub source: String,
     /// `failed`, `healthy`, `degraded`, `running`, `stopped` or `no-launch`.
@@ -121,6 +123,27 @@ pub struct ProgramInfo {
     pub version: &'static str,
     /// Hash of the rules in force.
     pub catalog: String,
+}
+
+/// What was taken out of a report before it was shown. The originals are not in it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Redaction {
+    /// `secrets`, `identity` or `all`.
+    pub level: String,
+    /// What was replaced by pseudonyms, by kind.
+    pub replaced: Vec<Replaced>,
+}
+
+/// What was replaced of one kind.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Replaced {
+    /// The word its pseudonyms begin with: `secret`, `node`, `ip`, `mac`, `user`, `email`, `bucket`, `path`,
+    /// `model` or `custom`.
+    pub kind: String,
+    /// Different values.
+    pub values: u64,
+    /// Places in the report where they stood.
+    pub places: u64,
 }
 
 /// The engine.

@@ -12,6 +12,7 @@ pub fn quiet(outcome: Outcome, headline: &str) -> Report {
             version: "0.1.0",
             catalog: "abc123".into(),
         },
+        redaction: None,
         source: "launch.log".into(),
         outcome,
         headline: headline.into(),

@@ -60,6 +60,7 @@ fn first_screen(page: &mut Page<'_>, report: &Report) {
         place.and_then(words::who),
         words::engine(report),
         words::attempts(report),
+        words::redaction(report),
     ];
     page.para(&facts.into_iter().flatten().collect::<Vec<_>>().join(" · "));
     if let Some(cause) = &report.cause {

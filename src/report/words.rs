@@ -426,6 +426,49 @@ pub fn owner(report: &Report) -> Option<String> {
     known.then(|| format!("Who can act: {}.", actor(report)))
 }
 
+/// The level of redaction, for the first lines of a view.
+pub fn redaction(report: &Report) -> Option<String> {
+    let redaction = report.redaction.as_ref()?;
+    Some(format!("redacted: {}", safe(&redaction.level)))
+}
+
+/// What redaction replaced, in a sentence.
+pub fn replaced(report: &Report) -> Option<String> {
+    let redaction = report.redaction.as_ref()?;
+    let replaced: Vec<String> = redaction
+        .replaced
+        .iter()
+        .map(|r| {
+            let one = match r.kind.as_str() {
+                "node" => "host name",
+                "ip" => "IP address",
+                "mac" => "MAC address",
+                "user" => "user name",
+                "email" => "e-mail address",
+                "bucket" => "bucket name",
+                "path" => "home path",
+                "model" => "model name",
+                "custom" => "custom match",
+                other => other,
+            };
+            let many = match one {
+                "IP address" | "MAC address" | "e-mail address" | "custom match" => "es",
+                _ => "s",
+            };
+            format!(
+                "{} {one}{}",
+                text::count(r.values),
+                if r.values == 1 { "" } else { many }
+            )
+        })
+        .collect();
+    let told = match replaced.as_slice() {
+        [] => "nothing was found to replace".to_owned(),
+        told => format!("{} replaced", told.join(", ")),
+    };
+    Some(safe(&format!("Redacted ({}): {told}.", redaction.level)).into_owned())
+}
+
 /// What was read, and by what.
 pub fn colophon(report: &Report) -> String {
     let examined = &report.examined;
@@ -434,6 +477,10 @@ pub fn colophon(report: &Report) -> String {
         text::plural(examined.lines, "line"),
         text::plural(examined.files, "file")
     );
+    if let Some(replaced) = replaced(report) {
+        out.push(' ');
+        out.push_str(&replaced);
+    }
     for skipped in &examined.skipped {
         out.push_str(&format!(
             " Not read: {} ({}).",
