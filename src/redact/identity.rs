@@ -180,10 +180,8 @@ impl Known {
                     self.add_uncommon(Kind::User, name.as_str());
                 }
             }
-            if let Some(name) = found.name("bucket") {
-                if distinct(name.as_str()) {
-                    self.add_uncommon(Kind::Bucket, name.as_str());
-                }
+            if let Some(name) = found.name("bucket").filter(|m| distinct(m.as_str())) {
+                self.add_uncommon(Kind::Bucket, name.as_str());
             }
         }
         for found in HOME.iter().flat_map(|home| home.captures_iter(text)) {
@@ -229,10 +227,12 @@ impl Known {
         };
         match field {
             Field::Model => model(text),
-            Field::Value(name) if name.contains("model") || name.contains("tokenizer") => {
-                if text.contains('/') || text.bytes().any(|b| b.is_ascii_digit()) {
-                    model(text);
-                }
+            // Not `model_impl: auto` and its like.
+            Field::Value(name)
+                if (name.contains("model") || name.contains("tokenizer"))
+                    && (text.contains('/') || text.bytes().any(|b| b.is_ascii_digit())) =>
+            {
+                model(text);
             }
             _ => {}
         }
@@ -398,8 +398,8 @@ fn is_ip(text: &str, start: usize, end: usize) -> bool {
     let versioned = ["version", "cudnn", "cublas", "nccl", "driver", "release"]
         .iter()
         .any(|word| tail.ends_with(word));
-    octets.iter().all(|octet| *octet < 256)
-        && !(first == 0 || first == 127 || (first == 255 && last == 255))
+    let nobody = first == 0 || first == 127 || (first == 255 && last == 255) || octets.iter().any(|o| *o > 255);
+    !nobody
         && !versioned
         && !before.ends_with("==")
         && !before.ends_with('.')
