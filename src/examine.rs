@@ -11,6 +11,7 @@ use crate::event::InputId;
 use crate::intake::{HeldLines, InputSpec, Limits, Line, LineReader};
 use crate::launch::{Launches, Source};
 use crate::report::model::{Examined, Outcome, Report, SkippedReport};
+use crate::territory;
 use crate::verdict;
 
 /// Which attempt the report is on.
@@ -32,6 +33,8 @@ pub struct Options {
     pub limits: Limits,
     /// Which attempt.
     pub attempt: AttemptChoice,
+    /// Whether every line is read, also where a line can only count (see [`territory`]).
+    pub plain: bool,
 }
 
 /// Examines all inputs as the logs of one incident.
@@ -101,12 +104,15 @@ impl<'c> Examiner<'c> {
         let mut lines = LineReader::new(source, &self.options.limits);
         let profile = Profile::of(lines.sample());
         let reverse = profile.newest_first();
+        let whole = self.options.plain || !profile.line_by_line();
         self.notes.extend(profile.notes());
         self.begin(&input.name, profile);
         let failed = if reverse {
             self.feed_reversed(&mut lines)
-        } else {
+        } else if whole {
             self.feed(&mut lines)
+        } else {
+            self.feed_territory(&mut lines)
         };
         if let Err(error) = failed {
             self.skip(&input.name, &format!("{error}; what was read before it is examined"));
@@ -122,6 +128,22 @@ impl<'c> Examiner<'c> {
         while let Some(line) = lines.next()? {
             self.line(&line);
         }
+        Ok(())
+    }
+
+    fn feed_territory<R: std::io::Read>(&mut self, lines: &mut LineReader<R>) -> std::io::Result<()> {
+        let mut next = 1;
+        let counted = territory::walk(lines, &mut |line| {
+            if line.no > next
+                && let Some(open) = &mut self.open
+            {
+                open.reader.pass_over();
+            }
+            next = line.no + 1;
+            self.line(line);
+            self.open.as_ref().is_some_and(|open| open.reader.launching())
+        })?;
+        self.examined.lines += counted;
         Ok(())
     }
 

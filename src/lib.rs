@@ -17,6 +17,7 @@ pub mod record;
 pub mod redact;
 pub mod remedy;
 pub mod report;
+pub mod territory;
 pub mod time;
 pub mod verdict;
 

@@ -46,6 +46,7 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
     let fail_on = FailOn::new(&args.fail_on, catalog).map_err(|word| CliError::FailOn { word })?;
 
     let options = Options {
+        plain: false,
         limits,
         attempt: match args.attempt {
             Some(Attempt::One(choice)) => choice,

@@ -32,6 +32,8 @@ const MAX_SAME: u32 = 40;
 const MAX_UNKNOWN: u32 = 20;
 /// Speakers kept apart in one source; further ones share one entry.
 const MAX_SPEAKERS: usize = 20_000;
+/// Launches under way at once that are told apart in one source.
+const MAX_LAUNCHES: usize = 64;
 /// Look-ups of quoted texts within quoted texts.
 const MAX_QUOTES: usize = 4;
 
@@ -90,7 +92,11 @@ pub struct Reader<'c> {
     dropped: u64,
     root_seen: bool,
     end_seen: bool,
+    launching: Vec<Origin>,
 }
+
+/// The node and container that a launch was announced from.
+type Origin = (Option<Arc<str>>, Option<Arc<str>>);
 
 /// What the assembler carries along for each line it keeps.
 #[derive(Debug, Clone)]
@@ -121,6 +127,7 @@ impl<'c> Reader<'c> {
             dropped: 0,
             root_seen: false,
             end_seen: false,
+            launching: Vec::new(),
         }
     }
 
@@ -138,6 +145,19 @@ impl<'c> Reader<'c> {
         self.message(record, &head, speaker, stamp);
         self.take_blocks();
         self.remember(record);
+    }
+
+    /// Whether a launch has begun and its ready marker has not been read.
+    pub fn launching(&self) -> bool {
+        !self.launching.is_empty()
+    }
+
+    /// Lines follow that are not given: what is unfinished stays so.
+    pub fn pass_over(&mut self) {
+        self.assembler.finish(&mut self.blocks);
+        self.take_blocks();
+        self.before = Default::default();
+        self.wants_after.clear();
     }
 
     /// Ends the source and gives what was found.
@@ -262,6 +282,7 @@ impl<'c> Reader<'c> {
         let captured = captures::sort(&hit.captures);
         self.benign_intro = (role == Role::Benign).then(|| key_of(record, head));
         self.learn(speaker, &captured);
+        self.boundary(role, speaker);
         let count = self.seen.entry((speaker, hit.id)).or_default();
         *count += 1;
         let carries = !captured.figures.is_empty() || captured.exit.is_some();
@@ -295,6 +316,21 @@ impl<'c> Reader<'c> {
             event.signature = Some(hit.id);
         }
         self.push(event);
+    }
+
+    /// Notes where a launch begins and where it is ready.
+    fn boundary(&mut self, role: Role, speaker: usize) {
+        let Some(heard) = self.heard.get(speaker) else { return };
+        let origin = || (heard.speaker.node.clone(), heard.speaker.container.clone());
+        match role {
+            Role::Launch if self.launching.len() < MAX_LAUNCHES && !self.launching.contains(&origin()) => {
+                self.launching.push(origin());
+            }
+            // One that is ready elsewhere than it was announced is the only one.
+            Role::Ready if !self.launching.contains(&origin()) => self.launching.clear(),
+            Role::Ready => self.launching.retain(|o| *o != origin()),
+            _ => {}
+        }
     }
 
     /// A quoted exception or message inside another one, as a traceback without frames.

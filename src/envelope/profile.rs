@@ -132,6 +132,11 @@ impl Profile {
         self.newest_first
     }
 
+    /// Whether each line of the source stands for itself, so that it can be read without those before it.
+    pub fn line_by_line(&self) -> bool {
+        matches!(self.frame, Frame::Lines) && !self.newest_first()
+    }
+
     /// Sentences for the report.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();

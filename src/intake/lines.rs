@@ -4,10 +4,12 @@
 
 use std::io::{self, Read};
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 use super::limits::Limits;
 
+/// Blocks that fit behind the longest line.
+const BLOCKS: usize = 4;
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One line.
@@ -94,6 +96,33 @@ impl<R: Read> LineReader<R> {
             }
             self.fill()?;
         }
+    }
+
+    /// What was read and not given out yet, from the start of a line. Empty while an overlong line is being read.
+    pub fn window(&self) -> &[u8] {
+        self.buf.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// Reads one more block into the window; `false` if it is full, and only [`next`](Self::next) can go on.
+    ///
+    /// # Errors
+    /// What the reader below answers.
+    pub fn more(&mut self) -> io::Result<bool> {
+        if self.start == 0 && self.end + self.limits.block_bytes > self.buf.len() {
+            return Ok(self.eof);
+        }
+        self.fill().map(|()| true)
+    }
+
+    /// Passes over the first `bytes` of the window, which end with a line, and returns how many lines these are.
+    pub fn skip(&mut self, bytes: usize) -> u64 {
+        let to = self.end.min(self.start + bytes);
+        let passed = memchr_iter(b'\n', self.buf.get(self.start..to).unwrap_or_default()).count() as u64;
+        self.offset += (to - self.start) as u64;
+        self.lines += passed;
+        self.start = to;
+        self.scanned = self.scanned.max(to);
+        passed
     }
 
     /// Treats what has come so far as the whole input; [`next`](Self::next) gives it out, an unfinished line last.
@@ -190,7 +219,8 @@ impl<R: Read> LineReader<R> {
     fn make_room(&mut self) {
         if self.buf.is_empty() {
             let longest = self.limits.line_bytes.max(self.limits.sample_bytes);
-            self.buf = vec![0; longest + self.limits.block_bytes];
+            // Room for several blocks, so that what stays is moved to the front only once for all of them.
+            self.buf = vec![0; longest + BLOCKS * self.limits.block_bytes];
         }
         if self.start > 0 && self.buf.len() - self.end < self.limits.block_bytes {
             self.buf.copy_within(self.start..self.end, 0);

@@ -83,8 +83,13 @@ pub fn case(id: &str) -> Case {
 
 /// Examines paths as the command line does.
 pub fn examine(paths: &[PathBuf]) -> Report {
+    examine_with(paths, &coroner::Options::default())
+}
+
+/// Examines paths as the command line does.
+pub fn examine_with(paths: &[PathBuf], options: &coroner::Options) -> Report {
     let found = discover(paths, &Limits::default());
-    coroner::examine(Catalog::shared().unwrap(), &found.inputs, &coroner::Options::default())
+    coroner::examine(Catalog::shared().unwrap(), &found.inputs, options)
 }
 
 /// Number of lines of a file.

@@ -1,0 +1,174 @@
+//! Territory: which lines of a source are read at all.
+//!
+//! Owns the rule that lets a log of gigabytes be searched rather than read. A *tier-1* line holds a gate: it may tell
+//! of a failure, of the end of a process or of where a launch begins. A line is read if it stands
+//!
+//! - in the first or the last 256 KiB of its source,
+//! - between the beginning of a launch and the ready marker,
+//! - less than 200 lines behind a tier-1 line, or at most 200 lines and 256 KiB before one,
+//!
+//! and is only counted otherwise. A tier-1 line that repeats one heard many times since the launch began is none.
+//! Never interprets a line: whether a launch is under way is what the reader says after each line it was given.
+
+mod gates;
+mod repeats;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Read};
+
+use memchr::{memchr, memchr_iter, memrchr, memrchr_iter};
+
+use crate::intake::{Line, LineReader};
+use repeats::Repeats;
+
+/// Bytes at both ends of a source, and at most before a tier-1 line, that are read.
+const EDGE: usize = 256 << 10;
+/// Lines before and behind a tier-1 line that are read.
+const REACH: u32 = 200;
+
+/// Gives `visit` the lines that are to be read, and returns how many were only counted. `visit` answers whether a
+/// launch is under way after that line.
+///
+/// # Errors
+/// What the reader below answers.
+pub fn walk<R: Read>(lines: &mut LineReader<R>, visit: &mut dyn FnMut(&Line<'_>) -> bool) -> io::Result<u64> {
+    let mut walk = Walk {
+        repeats: Repeats::default(),
+        launching: false,
+        left: 0,
+        counted: 0,
+    };
+    while walk.read(lines, visit)? {
+        walk.seek(lines)?;
+    }
+    Ok(walk.counted)
+}
+
+struct Walk {
+    repeats: Repeats,
+    launching: bool,
+    /// Lines still to be read.
+    left: u32,
+    counted: u64,
+}
+
+/// What a look at the window showed.
+enum Found {
+    /// A tier-1 line begins here.
+    Line(usize),
+    /// None up to here, where the next look begins.
+    Nothing(usize),
+}
+
+impl Walk {
+    /// Reads lines as long as they are in territory. Whether the source goes on.
+    fn read<R: Read>(
+        &mut self,
+        lines: &mut LineReader<R>,
+        visit: &mut dyn FnMut(&Line<'_>) -> bool,
+    ) -> io::Result<bool> {
+        loop {
+            let edge = lines.bytes() < EDGE as u64;
+            if !edge && !self.launching && self.left == 0 {
+                return Ok(true);
+            }
+            let Some(line) = lines.next()? else {
+                return Ok(false);
+            };
+            let before = std::mem::replace(&mut self.launching, visit(&line));
+            if self.launching && !before {
+                self.repeats.clear();
+            }
+            self.left = if edge || self.launching || self.is_new(&line) {
+                REACH
+            } else {
+                self.left.saturating_sub(1)
+            };
+        }
+    }
+
+    fn is_new(&mut self, line: &Line<'_>) -> bool {
+        gates::find(line.bytes).is_some_and(|gate| !self.repeats.count(line.bytes, gate))
+    }
+
+    /// Counts lines up to the next territory and stands before it.
+    fn seek<R: Read>(&mut self, lines: &mut LineReader<R>) -> io::Result<()> {
+        let (mut from, mut full) = (0, false);
+        loop {
+            let window = lines.window();
+            let (length, at_end) = (window.len(), lines.at_end());
+            let tail = line_start(window, length.saturating_sub(EDGE));
+            let (next, hit) = match self.look(window, from, at_end) {
+                Found::Line(at) => (at, Some((look_behind(window, at), at))),
+                Found::Nothing(next) => (next, None),
+            };
+            match hit {
+                // Whether the end of the source begins before this must be known.
+                Some((start, at)) if at_end || full || start + EDGE <= length => {
+                    let start = if at_end { start.min(tail) } else { start };
+                    // All of these are read; the tier-1 line itself is met there again.
+                    let ends = memchr_iter(b'\n', &window[start..at]).count();
+                    self.left = u32::try_from(ends + 1).unwrap_or(u32::MAX);
+                    self.counted += lines.skip(start);
+                    return Ok(());
+                }
+                None if at_end => {
+                    self.counted += lines.skip(tail);
+                    self.left = u32::MAX;
+                    return Ok(());
+                }
+                None if full => {
+                    // A single line fills the window.
+                    self.left = 1;
+                    return Ok(());
+                }
+                _ => {
+                    let last = memrchr(b'\n', window).map_or(0, |end| end + 1).min(next);
+                    let past = line_start(window, last.saturating_sub(EDGE));
+                    self.counted += lines.skip(past);
+                    from = next - past;
+                    full = !lines.more()?;
+                }
+            }
+        }
+    }
+
+    /// The first tier-1 line that begins at `from` or later.
+    fn look(&self, window: &[u8], mut from: usize, at_end: bool) -> Found {
+        loop {
+            let Some(found) = window.get(from..).and_then(gates::find) else {
+                return Found::Nothing(from.max((window.len() + 1).saturating_sub(gates::longest())));
+            };
+            let gate = from + found;
+            let start = memrchr(b'\n', &window[..gate]).map_or(0, |at| at + 1);
+            let end = memchr(b'\n', &window[gate..]).map(|at| gate + at);
+            // What the shape of a line is made of has to be there.
+            if end.is_none() && !at_end && window.len() < gate + repeats::reach() {
+                return Found::Nothing(gate);
+            }
+            let line = &window[start..end.unwrap_or(window.len())];
+            if !self.repeats.known(line, gate - start) {
+                return Found::Line(start);
+            }
+            from = end.unwrap_or(window.len());
+        }
+    }
+}
+
+/// Where territory before the line at `at` begins.
+fn look_behind(window: &[u8], at: usize) -> usize {
+    let least = at.saturating_sub(EDGE);
+    let before = &window[least.saturating_sub(1)..at];
+    // The first line end met is the one before the line itself.
+    let mut ends = memrchr_iter(b'\n', before).map(|end| least.saturating_sub(1) + end + 1);
+    match ends.by_ref().take(REACH as usize + 1).enumerate().last() {
+        Some((n, start)) if n == REACH as usize || at > EDGE => start,
+        _ => 0,
+    }
+}
+
+/// The start of the line that the byte at `at` is part of.
+fn line_start(window: &[u8], at: usize) -> usize {
+    memrchr(b'\n', &window[..at.min(window.len())]).map_or(0, |end| end + 1)
+}
