@@ -36,7 +36,7 @@ fn the_same_verdict_whether_every_line_is_read_or_not() {
                 plain,
                 ..Options::default()
             };
-            said(&examine_with(&[path.clone()], &options))
+            said(&examine_with(std::slice::from_ref(&path), &options))
         });
         if said[0] != said[1] {
             faults.push(format!("{}: {} – read in full: {}", case.id, said[0], said[1]));
