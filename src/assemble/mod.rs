@@ -12,8 +12,8 @@ use crate::launch::Launches;
 use crate::ledger::account;
 use crate::remedy::{Advice, advise};
 use crate::report::model::{
-    Alternative, Attempt, Cause, Engine, Examined, ExceptionReport, Finding, FrameReport, LogState, Outcome, Overruled,
-    ProgramInfo, Remedy, Report, Retry, Root, SCHEMA,
+    Alternative, Attempt, Cause, Engine, Examined, ExceptionReport, Finding, FrameReport, LogState, NextEvidence,
+    Outcome, Overruled, ProgramInfo, Remedy, Report, Retry, Root, SCHEMA,
 };
 use crate::verdict::fingerprint::fingerprint;
 use crate::verdict::{Verdict, exception_of};
@@ -147,14 +147,38 @@ fn no_advice(outcome: Outcome) -> Advice {
         same_node: None,
         after: None,
     };
-    let (will_not_help, next_evidence) = (Vec::new(), Vec::new());
     Advice {
         remedies: Vec::new(),
-        will_not_help,
+        will_not_help: Vec::new(),
         retry,
-        next_evidence,
+        next_evidence: if outcome == Outcome::Running {
+            ask_the_running()
+        } else {
+            Vec::new()
+        },
         owner: "unknown".to_owned(),
     }
+}
+
+/// What tells more of a launch whose log simply ends.
+fn ask_the_running() -> Vec<NextEvidence> {
+    let ask = |what: &str, why: &str, command: &str| NextEvidence {
+        what: what.to_owned(),
+        why: why.to_owned(),
+        command: command.to_owned(),
+    };
+    vec![
+        ask(
+            "What each process of the launch is doing, on every node",
+            "The log ends in mid-phase without a failure; the stacks tell work from a wait.",
+            "py-spy dump --pid PID",
+        ),
+        ask(
+            "Whether the kernel ended one of them",
+            "A process that is killed from outside writes nothing.",
+            "dmesg -T | grep -iE 'killed process|out of memory|NVRM'",
+        ),
+    ]
 }
 
 /// Every remedy rests on the root, which is evidence 0.

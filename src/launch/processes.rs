@@ -213,8 +213,17 @@ impl Processes {
 
     /// The process that a line tells of, if exactly one fits what it names.
     pub fn find(&self, victim: &Victim) -> Option<ProcessId> {
+        let fitting = self.fitting(victim);
+        let on_node = |id: &&ProcessId| self.get(**id).node == victim.node;
+        let one = |ids: &[ProcessId]| (ids.len() == 1).then(|| ids[0]);
+        let named: Vec<ProcessId> = fitting.iter().filter(on_node).copied().collect();
+        one(&named).or_else(|| one(&fitting))
+    }
+
+    /// All processes that could be the one a line tells of: what either does not name cannot differ.
+    fn fitting(&self, victim: &Victim) -> Vec<ProcessId> {
         if victim.is_empty() {
-            return None;
+            return Vec::new();
         }
         let fits = |p: &Process| {
             let node = victim.node.is_none() || p.node.is_none() || victim.node == p.node;
@@ -230,25 +239,17 @@ impl Processes {
             let tp = victim.coords.tp.is_some() && p.coords.tp == victim.coords.tp;
             node && (rank || label || victim.rank.is_none() && victim.label.is_none() && (local || tp))
         };
-        let mut found = self
-            .list
-            .iter()
-            .enumerate()
-            .filter(|(_, p)| fits(p))
-            .map(|(i, _)| ProcessId(i));
-        let first = found.next()?;
-        found.next().is_none().then_some(first)
+        let all = self.list.iter().enumerate();
+        all.filter(|(_, p)| fits(p)).map(|(i, _)| ProcessId(i)).collect()
     }
 
-    /// The process a line tells of, added to the table if no line of its own is in the log.
+    /// The process a line tells of, added to the table if no line of its own is in the log. None where several fit:
+    /// one more of the same name would only hide them.
     pub fn find_or_add(&mut self, victim: &Victim) -> Option<ProcessId> {
-        if victim.is_empty() {
-            return None;
-        }
         if let Some(found) = self.find(victim) {
             return Some(found);
         }
-        if victim.pid.is_none() && victim.rank.is_none() && victim.label.is_none() {
+        if victim.pid.is_none() && victim.rank.is_none() && victim.label.is_none() || !self.fitting(victim).is_empty() {
             return None;
         }
         let speaker = Speaker {

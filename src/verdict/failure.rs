@@ -6,10 +6,13 @@
 use crate::catalog::schema::Role;
 use crate::catalog::structure::{Origin, Site, Structure};
 use crate::catalog::{Catalog, Strength};
-use crate::event::{Exception, ExitStatus, Fact, Program, TracebackKind};
+use crate::event::{Event, Exception, ExitStatus, Fact, Program, TracebackKind, Victim};
 use crate::launch::machine::is_ready;
 use crate::launch::processes::{ProcessId, ProcessRole};
 use crate::launch::{Launches, Placed};
+
+/// Events of one kill report; about 45 lines, of which few are events.
+const KILL_REPORT: usize = 40;
 
 /// What a candidate is worth as a root, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,6 +64,8 @@ pub struct Failure {
     pub fatal: bool,
     /// Whether it may have been caught: a traceback that an actor printed, which Ray forwards caught or not.
     pub unproven: bool,
+    /// Whether its frames are those of a process that only heard of it.
+    pub observed: bool,
     /// Exit told of.
     pub exit: Option<ExitStatus>,
     /// Text that equal failures share.
@@ -205,6 +210,7 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         survived: false,
         fatal: false,
         unproven: false,
+        observed: false,
         exit: event.exit,
         key: String::new(),
     };
@@ -212,9 +218,6 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         .method
         .as_deref()
         .and_then(|m| catalog.structure().phase_of_method(m));
-    if let Some(victim) = launches.processes.find_or_add(&event.victim) {
-        failure.process = victim;
-    }
     match &event.fact {
         Fact::Traceback(traceback) if traceback.kind == TracebackKind::Ignored => return None,
         Fact::Traceback(traceback) => {
@@ -224,6 +227,8 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
             let forwarded = event.speaker.program == Program::Unknown && event.speaker.label.is_some();
             failure.unproven = forwarded && traceback.kind == TracebackKind::Raw;
             failure.fatal &= !failure.unproven;
+            // Ray raises its own types where the result is asked for, whoever died.
+            failure.observed = traceback.kind == TracebackKind::Quoted || exception.kind.starts_with("ray.exceptions.");
             failure.key = key(&exception.kind, &exception.message);
             // The frames of the carrier tell the phase where the original has none of its own.
             let frames = traceback
@@ -279,7 +284,26 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         Fact::UnknownError => failure.key = key("line", &event.place.text),
         Fact::Seen => return None,
     }
+    let victim = victim_of(launches, index, event);
+    failure.process = launches.processes.find_or_add(&victim).unwrap_or(placed.process);
     Some(failure)
+}
+
+/// Whom a line tells of. A kill report over several lines names the node in the first and the process in a later one.
+fn victim_of(launches: &Launches, index: usize, event: &Event) -> Victim {
+    let mut victim = event.victim.clone();
+    if victim.node.is_some() && victim.pid.is_none() && victim.label.is_none() {
+        let selects =
+            |e: &&Event| e.place.input == event.place.input && e.figures.iter().any(|f| &*f.name == "victim_used_gib");
+        let later = launches
+            .events
+            .iter()
+            .skip(index + 1)
+            .take(KILL_REPORT)
+            .map(|p| &p.event);
+        victim.pid = later.filter(selects).find_map(|e| e.victim.pid);
+    }
+    victim
 }
 
 fn rate(strength: Strength, cause: Option<&str>, failure: &mut Failure) {
@@ -368,6 +392,9 @@ fn place_in_phase(
     let usual = |cause: &str| catalog.cause(cause).and_then(|c| c.phase.clone());
     let (phase, basis) = if failure.after_ready {
         (Some("serving".to_owned()), PhaseBasis::Marker)
+    } else if let Some(phase) = ahead_of_observer(launches, failure, others()) {
+        failure.site.oom = None;
+        (Some(phase), PhaseBasis::Others)
     } else if let Some(phase) = failure.site.phase.clone() {
         (Some(phase), PhaseBasis::Frame)
     } else if let Some(phase) = text {
@@ -398,6 +425,13 @@ fn place_in_phase(
         failure,
         event.figures.iter().any(|f| &*f.name == "tried_to_allocate_gib"),
     );
+}
+
+/// The phase of the furthest process, where it is beyond that of the one who only heard of the failure.
+fn ahead_of_observer(launches: &Launches, failure: &Failure, others: Option<String>) -> Option<String> {
+    let engine = launches.engine;
+    let here = failure.site.phase.as_deref()?;
+    others.filter(|phase| failure.observed && engine.tier(phase) > engine.tier(here))
 }
 
 /// `gpu-oom.*`: the allocation is named after the phase it failed in.

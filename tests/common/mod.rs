@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use coroner::catalog::Catalog;
-use coroner::intake::{Limits, discover};
-use coroner::report::model::Report;
+use coroner::intake::{InputSpec, Limits, discover};
+use coroner::report::model::{Process, Report};
 use serde::Deserialize;
 
 /// A label, as far as the tests use it. Its fields are described in `corpus/README.md`.
@@ -90,6 +90,78 @@ pub fn examine(paths: &[PathBuf]) -> Report {
 pub fn examine_with(paths: &[PathBuf], options: &coroner::Options) -> Report {
     let found = discover(paths, &Limits::default());
     coroner::examine(Catalog::shared().unwrap(), &found.inputs, options)
+}
+
+/// Examines texts as the inputs of one incident.
+pub fn examine_texts(inputs: &[Text]) -> Report {
+    let inputs: Vec<InputSpec> = inputs
+        .iter()
+        .map(|text| InputSpec::memory(text.name.clone(), text.bytes.clone()))
+        .collect();
+    coroner::examine(Catalog::shared().unwrap(), &inputs, &coroner::Options::default())
+}
+
+/// One input in memory.
+#[derive(Debug, Clone)]
+pub struct Text {
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
+impl Text {
+    pub fn new(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            name: name.into(),
+            bytes: bytes.into(),
+        }
+    }
+
+    /// A file, named below the package.
+    pub fn read(path: impl AsRef<Path>) -> Self {
+        let path = path.as_ref();
+        let bytes = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        Self::new(path.to_string_lossy(), bytes)
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes).unwrap()
+    }
+
+    /// The lines that pass, each with its line end.
+    pub fn keep(&self, keep: impl Fn(&str) -> bool) -> Self {
+        let kept: String = self.text().split_inclusive('\n').filter(|line| keep(line)).collect();
+        Self::new(self.name.clone(), kept)
+    }
+
+    /// Exchanges the two words of each pair for each other.
+    pub fn swap(&self, pairs: &[(&str, &str)]) -> Self {
+        let mut text = self.text().to_owned();
+        for (a, b) in pairs {
+            assert!(
+                text.contains(a) || text.contains(b),
+                "{}: neither {a} nor {b}",
+                self.name
+            );
+            text = text.replace(a, "\u{1}").replace(b, a).replace('\u{1}', b);
+        }
+        Self::new(self.name.clone(), text)
+    }
+}
+
+/// A healthy vLLM server that still serves: a recorded one up to its shutdown.
+pub fn healthy_vllm() -> Text {
+    let mut log = Text::read("corpus/healthy-8b-graphs.log");
+    let end = log.text().find("[shutdown]").expect("it was shut down");
+    let end = log.text()[..end].rfind('\n').map_or(0, |at| at + 1);
+    log.bytes.truncate(end);
+    log
+}
+
+/// The process that a report names as the root's.
+pub fn root_process(report: &Report) -> &Process {
+    let id = report.root.as_ref().and_then(|root| root.place.process.as_ref());
+    let process = report.processes.iter().find(|process| Some(&process.id) == id);
+    process.unwrap_or_else(|| panic!("no root process {id:?}: {}", report.headline))
 }
 
 /// Number of lines of a file.

@@ -1,0 +1,213 @@
+//! What a build that only searches for words would get wrong: the root follows its process, a quoting observer is
+//! believed less than the victim, nothing is named that no line states, and quoted text is no failure.
+
+mod common;
+
+use common::{Text, examine_texts, root_process};
+use coroner::catalog::{Catalog, Strength};
+use coroner::report::model::{Outcome, Report};
+
+const C: &str = "corpus/flagship-c-graph-capture-oom.log";
+const A_SGLANG: [&str; 2] = [
+    "corpus/flagship-a-sglang-context-oom.d/node-a.log",
+    "corpus/flagship-a-sglang-context-oom.d/node-b.log",
+];
+const A_VLLM: [&str; 2] = [
+    "corpus/flagship-a-vllm-context-oom.d/node-a.log",
+    "corpus/flagship-a-vllm-context-oom.d/node-b.log",
+];
+const B_255: [&str; 2] = [
+    "corpus/flagship-b-ray255-monitor.d/node-a.log",
+    "corpus/flagship-b-ray255-monitor.d/node-b/raylet.out",
+];
+const B_260: [&str; 2] = [
+    "corpus/flagship-b-ray260-monitor.d/node-a.log",
+    "corpus/flagship-b-ray260-monitor.d/node-b/raylet.out",
+];
+
+fn texts(paths: &[&str]) -> Vec<Text> {
+    paths.iter().map(Text::read).collect()
+}
+
+fn cause(report: &Report) -> (&str, f64) {
+    let cause = report
+        .cause
+        .as_ref()
+        .unwrap_or_else(|| panic!("no cause: {}", report.headline));
+    (&cause.id, cause.confidence)
+}
+
+/// Whether the report admits that it does not know: no strong cause, and a way to learn more.
+fn admits_ignorance(report: &Report) {
+    let catalog = Catalog::shared().unwrap();
+    if let Some(cause) = &report.cause {
+        assert!(catalog.strength(&cause.id) < Strength::Strong, "{cause:?}");
+        assert!(cause.confidence < 0.7, "{cause:?}");
+    }
+    assert!(
+        matches!(report.outcome, Outcome::Failed | Outcome::Running),
+        "{}",
+        report.headline
+    );
+    assert!(
+        !report.next_evidence.is_empty(),
+        "nothing is asked for: {}",
+        report.headline
+    );
+}
+
+#[test]
+fn the_root_follows_the_labels_of_two_ranks() {
+    let log = Text::read(C);
+    let before = examine_texts(std::slice::from_ref(&log));
+    assert_eq!(
+        (root_process(&before).pid, root_process(&before).rank),
+        (Some(4114), Some(1))
+    );
+    let swapped = log.swap(&[
+        ("4113", "4114"),
+        ("Worker_TP0", "Worker_TP1"),
+        ("rank 0", "rank 1"),
+        ("rank=0", "rank=1"),
+        ("[rank0]", "[rank1]"),
+    ]);
+    let after = examine_texts(&[swapped]);
+    assert_eq!(cause(&after).0, cause(&before).0);
+    assert_eq!(after.phase, before.phase);
+    assert_eq!(
+        (root_process(&after).pid, root_process(&after).rank),
+        (Some(4113), Some(0))
+    );
+    let lines = |report: &Report| report.root.as_ref().map(|root| root.place.line);
+    assert_eq!(lines(&after), lines(&before));
+    assert!(after.headline.contains("ank 0"), "{}", after.headline);
+}
+
+#[test]
+fn the_root_follows_the_swapped_nodes_of_a_launch() {
+    for paths in [A_SGLANG, A_VLLM] {
+        let logs = texts(&paths);
+        let before = examine_texts(&logs);
+        let exchanged = [
+            Text::new(logs[0].name.clone(), logs[1].bytes.clone()),
+            Text::new(logs[1].name.clone(), logs[0].bytes.clone()),
+        ];
+        let after = examine_texts(&exchanged);
+        assert_eq!(cause(&before), cause(&after));
+        assert_eq!(before.phase, after.phase);
+        assert_eq!(root_process(&before).node.as_deref(), Some("node-b"));
+        assert_eq!(root_process(&after).node.as_deref(), Some("node-a"));
+    }
+    let swapped: Vec<Text> = texts(&A_SGLANG)
+        .iter()
+        .map(|log| log.swap(&[(" TP0]", " TP1]")]))
+        .collect();
+    assert_eq!(root_process(&examine_texts(&swapped)).coords.tp, Some(0));
+}
+
+#[test]
+fn the_victim_of_a_kill_follows_its_pid() {
+    for paths in [B_255, B_260] {
+        let logs = texts(&paths);
+        assert_eq!(root_process(&examine_texts(&logs)).pid, Some(1879), "{paths:?}");
+        let renamed: Vec<Text> = logs.iter().map(|log| log.swap(&[("1879", "2954")])).collect();
+        let after = examine_texts(&renamed);
+        assert_eq!(cause(&after).0, "host-mem.ray-monitor");
+        assert_eq!(root_process(&after).pid, Some(2954), "{paths:?}");
+    }
+}
+
+#[test]
+fn without_the_dead_workers_lines_its_observer_is_believed_less() {
+    let log = Text::read(C);
+    let whole = examine_texts(std::slice::from_ref(&log));
+    let quoted = examine_texts(&[log.keep(|line| !line.contains("4114"))]);
+    assert_eq!(cause(&quoted).0, cause(&whole).0);
+    assert!(
+        cause(&quoted).1 < cause(&whole).1,
+        "{:?} {:?}",
+        cause(&quoted),
+        cause(&whole)
+    );
+    let root = &quoted.root.as_ref().unwrap().place;
+    assert!(root.text.contains("Worker failed with error"), "{}", root.text);
+    assert_eq!(root.rank, None, "the quote names no rank");
+    assert!(!quoted.headline.contains("ank 1"), "{}", quoted.headline);
+}
+
+#[test]
+fn without_the_raylets_record_the_driver_that_quotes_it_tells_the_same() {
+    let logs = texts(&B_255);
+    let (whole, quoted) = (examine_texts(&logs), examine_texts(&logs[..1]));
+    assert_eq!(cause(&quoted).0, cause(&whole).0);
+    assert_eq!(quoted.phase, whole.phase);
+    assert_eq!(quoted.root.as_ref().unwrap().place.input, B_255[0]);
+    assert_eq!(root_process(&quoted).pid, Some(1879), "the quote names the victim");
+}
+
+#[test]
+fn without_any_line_that_states_the_cause_none_is_named() {
+    let states = |line: &str| line.contains("out of memory") || line.contains("OutOfMemory");
+    let logs = [Text::read(C).keep(|line| !states(line))];
+    admits_ignorance(&examine_texts(&logs));
+
+    for paths in [A_SGLANG, A_VLLM] {
+        // The dead node's log is lost: all that is left is a peer that waits.
+        admits_ignorance(&examine_texts(&texts(&paths[..1])));
+        let logs: Vec<Text> = texts(&paths).iter().map(|log| log.keep(|line| !states(line))).collect();
+        admits_ignorance(&examine_texts(&logs));
+    }
+
+    let kills = |line: &str| {
+        [
+            "low on memory",
+            "memory pressure",
+            "Killing 1 worker",
+            "usage above threshold",
+            "OOM",
+            "Ray killed",
+            "to kill",
+        ]
+        .iter()
+        .any(|words| line.contains(words))
+    };
+    for paths in [B_255, B_260] {
+        let logs: Vec<Text> = texts(&paths).iter().map(|log| log.keep(|line| !kills(line))).collect();
+        admits_ignorance(&examine_texts(&logs));
+        admits_ignorance(&examine_texts(&logs[..1]));
+    }
+}
+
+#[test]
+fn the_causes_own_words_in_quoted_text_are_no_failure() {
+    let root = |paths: &[&str]| examine_texts(&texts(paths)).root.unwrap().place.text;
+    let healthy = common::healthy_vllm();
+    let before = examine_texts(std::slice::from_ref(&healthy));
+    assert_eq!(before.outcome, Outcome::Healthy, "{}", before.headline);
+    for words in [root(&[C]), root(&A_SGLANG), root(&A_VLLM), root(&B_255), root(&B_260)] {
+        let words = words
+            .rsplit("multiproc_executor.py:949] ")
+            .next()
+            .unwrap()
+            .replace(['"', '\n'], " ");
+        let quotes = [
+            format!(
+                "(APIServer pid=819) INFO:     127.0.0.1:42910 - \"GET /search?q={words} HTTP/1.1\" 404 Not Found\n"
+            ),
+            format!(
+                "(APIServer pid=819) INFO 11-29 14:24:16 [logger.py:39] Received request cmpl-7: prompt: '{words}', \
+                 params: SamplingParams(n=1), prompt_token_ids: None, lora_request: None.\n"
+            ),
+            format!(
+                "(APIServer pid=819) INFO 11-29 14:24:16 [proxy.py:12] {{\"model\": \"m\", \"error\": \"{words}\"}}\n"
+            ),
+        ];
+        for quote in quotes {
+            let mut text = healthy.clone();
+            text.bytes.extend(quote.bytes());
+            let report = examine_texts(&[text]);
+            assert_eq!(report.outcome, Outcome::Healthy, "{quote}{}", report.headline);
+            assert!(report.cause.is_none() && report.root.is_none(), "{quote}");
+        }
+    }
+}
