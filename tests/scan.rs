@@ -379,3 +379,43 @@ fn an_interrupted_scan_loses_nothing_and_doubles_nothing() {
     assert_eq!(sources(&all), want);
     assert_eq!(names(out.path()), ["records.ndjson"]);
 }
+
+#[test]
+fn a_summary_agrees_with_the_records_and_goes_where_it_is_wanted() {
+    let dir = archive();
+    let paths = ["a", "b", "c"];
+    let both = scan(dir.path(), &[&["--summary"], &paths[..]].concat());
+    assert_eq!(records(&both.stdout).len(), 9);
+    let told = text(&both.stderr);
+    assert!(
+        told.contains("6 launches examined") && told.contains("3 inputs could not be read."),
+        "{told}"
+    );
+
+    let alone = scan(
+        dir.path(),
+        &[&["--quiet", "--format", "summary", "--label", "^(.)/"], &paths[..]].concat(),
+    );
+    let words: Vec<String> = text(&alone.stdout)
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    for line in ["failed 3 50 %", "stopped 2 33 %", "no-launch 1 17 %"] {
+        assert!(words.iter().any(|w| w == line), "{line}: {words:?}");
+    }
+    assert!(words.iter().any(|w| w.starts_with("gpu-oom.graph-capture 2 67 %")));
+    assert!(words.iter().any(|w| w.starts_with("b 3 1 33 %")));
+    assert_eq!((text(&alone.stderr).as_str(), status(&alone)), ("", 4));
+
+    let out = tempfile::tempdir().unwrap();
+    let page = out.path().join("page.html");
+    let html = scan(
+        dir.path(),
+        &[&["--format", "html", "-o", page.to_str().unwrap()], &paths[..]].concat(),
+    );
+    assert!(html.stdout.is_empty());
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("<svg") && page.ends_with("</html>\n"));
+    let markdown = scan(dir.path(), &[&["--format", "markdown"], &paths[..]].concat());
+    assert!(text(&markdown.stdout).contains("| failed | 3 | 50 % |"));
+}

@@ -54,7 +54,7 @@ pub fn row(digest: &Digest, label: Option<&str>) -> String {
         Cow::Borrowed(digest.source.as_str()),
         text(digest.outcome.as_deref()),
         text(digest.cause_id()),
-        shown(digest.cause.as_ref().map(|c| c.confidence)),
+        shown(digest.cause.as_ref().and_then(|c| c.confidence)),
         text(digest.phase.as_deref()),
         text(digest.engine.name.as_deref()),
         text(digest.engine.version.as_deref()),

@@ -52,7 +52,7 @@ pub struct Engine {
 pub struct Cause {
     pub id: String,
     pub title: String,
-    pub confidence: f64,
+    pub confidence: Option<f64>,
 }
 
 /// The line that states the cause.
@@ -130,6 +130,18 @@ impl Digest {
     /// When the line is no record, such as one that was cut off.
     pub fn of(line: &str) -> serde_json::Result<Self> {
         serde_json::from_str(line)
+    }
+
+    /// The digest of a record that cannot be read back, so that it counts as a failure of its input.
+    pub fn torn(source: &str, why: &serde_json::Error) -> Self {
+        Self {
+            source: source.to_owned(),
+            error: Some(Failure {
+                id: "program.record".to_owned(),
+                text: format!("its record cannot be read back: {why}"),
+            }),
+            ..Self::default()
+        }
     }
 
     /// The id of the cause.

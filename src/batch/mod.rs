@@ -5,11 +5,13 @@
 
 pub mod csv;
 pub mod digest;
+pub mod group;
 pub mod incident;
 mod order;
 pub mod record;
 pub mod resume;
 pub mod sink;
+pub mod summary;
 pub mod walk;
 
 use std::io;
@@ -57,8 +59,8 @@ pub struct Settings<'a> {
 pub trait Sink: Send {
     /// Takes a record. An error ends the scan.
     fn record(&mut self, record: &Record) -> io::Result<()>;
-    /// An incident whose files have so many stored bytes is examined.
-    fn examined(&self, bytes: u64);
+    /// An incident, whose files have so many stored bytes, is finished; its records may still wait for their turn.
+    fn examined(&mut self, bytes: u64);
 }
 
 /// Examines all that the walk finds.
@@ -93,7 +95,7 @@ pub fn scan(found: impl Iterator<Item = Found> + Send, settings: &Settings<'_>, 
             numbered.par_bridge().for_each_with(sender, |to, (found, n)| {
                 // Sending fails when the sink has failed; then the gate is shut too, and this was the last.
                 examine(&bench, &found, &mut |record| _ = to.send(Message::Record(n, record)));
-                _ = to.send(Message::Done(n));
+                _ = to.send(Message::Done(n, bytes(&found)));
             });
         });
         sink.join()
@@ -105,6 +107,13 @@ fn examine(bench: &Bench<'_>, found: &Found, take: &mut dyn FnMut(Record)) {
     match found {
         Found::Incident(incident) => bench.records(incident, take),
         Found::Unreadable { source, text } => take(Record::error(source, "input.unreadable", text)),
+    }
+}
+
+fn bytes(found: &Found) -> u64 {
+    match found {
+        Found::Incident(incident) => incident.bytes,
+        Found::Unreadable { .. } => 0,
     }
 }
 
@@ -131,6 +140,9 @@ impl<I: Iterator<Item = Found>> Iterator for Gated<'_, I> {
 /// Hands the records over until the last worker is gone, or the sink fails.
 fn drain(messages: &Receiver<Message>, passed: &Receiver<()>, mut order: Order, sink: &mut dyn Sink) -> io::Result<()> {
     for message in messages {
+        if let Message::Done(_, bytes) = message {
+            sink.examined(bytes);
+        }
         let (records, over) = order.take(message);
         for record in &records {
             sink.record(record)?;

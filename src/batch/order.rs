@@ -11,8 +11,8 @@ use super::record::Record;
 pub enum Message {
     /// A record of the incident with this number.
     Record(u64, Record),
-    /// The incident with this number is finished.
-    Done(u64),
+    /// The incident with this number, and so many stored bytes, is finished.
+    Done(u64, u64),
 }
 
 /// Records that wait.
@@ -47,8 +47,8 @@ impl Order {
                 self.waiting.entry(n).or_default().records.push(record);
                 (Vec::new(), 0)
             }
-            Message::Done(_) if !self.strict => (Vec::new(), 1),
-            Message::Done(n) => {
+            Message::Done(..) if !self.strict => (Vec::new(), 1),
+            Message::Done(n, _) => {
                 self.waiting.entry(n).or_default().done = true;
                 self.advance()
             }
@@ -82,12 +82,12 @@ mod tests {
         let mut order = Order::new(strict);
         let messages = [
             Message::Record(1, record("b")),
-            Message::Done(1),
+            Message::Done(1, 0),
             Message::Record(2, record("c1")),
             Message::Record(0, record("a")),
-            Message::Done(0),
+            Message::Done(0, 0),
             Message::Record(2, record("c2")),
-            Message::Done(2),
+            Message::Done(2, 0),
         ];
         let (mut sources, mut over) = (Vec::new(), 0);
         for message in messages {

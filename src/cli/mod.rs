@@ -8,6 +8,7 @@ mod examine;
 mod exit;
 mod output;
 mod pipe;
+mod progress;
 mod redact;
 mod rules;
 mod scan;

@@ -2,24 +2,27 @@
 //!
 //! Owns the order of things and where records go. Never judges.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 use regex::Regex;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::args::Rules;
+use super::args::{Color, Rules};
 use super::error::CliError;
 use super::exit::{CLEAN, FAILED, FailOn, INTERRUPTED, NO_REPORT, SOME_UNREAD};
-use super::output::remark;
+use super::output::{Output, remark};
+use super::progress::Progress;
 use super::scan_args::{Form, Scan};
 use crate::batch::digest::Digest;
 use crate::batch::record::Record;
 use crate::batch::resume::Known;
 use crate::batch::sink::{Target, earlier};
+use crate::batch::summary::{Form as Look, Summary};
 use crate::batch::walk::{Choice, walk};
 use crate::batch::{self, Settings, Sink, csv};
 use crate::catalog::Catalog;
@@ -35,7 +38,7 @@ pub fn run(args: &Scan) -> Result<u8, CliError> {
         since: args.since,
         rule: args.incident.clone(),
     };
-    let found = walk(choice).map_err(CliError::Glob)?;
+    let found = walk(choice.clone()).map_err(CliError::Glob)?;
     let older = found.older();
     let stop = watch_signals()?;
     let basis = basis(&catalog, args.rules);
@@ -50,39 +53,56 @@ pub fn run(args: &Scan) -> Result<u8, CliError> {
     };
     let mut desk = Desk {
         fail_on,
-        since: args.since.map(|t| DateTime::<Utc>::from(t).naive_utc()),
-        form: args.format,
+        since: args.since.map(utc),
+        form: form(args),
         label: args.label.clone(),
         target: match &args.output {
             Some(file) => Target::file(file).map_err(unwritable(file))?,
             None => Target::Stdout,
         },
         tally: Tally::default(),
+        summary: Summary::new(args.new_since.map(utc)),
+        progress: Progress::start(&choice, args.quiet),
     };
     let done = desk.begin().and_then(|()| batch::scan(found, &settings, &mut desk));
+    desk.progress.end();
+    let older = older.load(Ordering::Relaxed);
+    desk.tally.left_out += older;
+    desk.summary.leave_out(older);
+    let interrupted = stop.load(Ordering::Relaxed);
+    let status = if interrupted { INTERRUPTED } else { desk.tally.status() };
+    let done = done.and_then(|()| desk.end(interrupted));
     match (done, &args.output) {
-        (Ok(()), _) => {}
+        (Ok(summary), file) => {
+            let told = args.summary || (file.is_some() && io::stdout().is_terminal());
+            if told && prints_records(form(args)) {
+                let output = if file.is_some() { Output::Stdout } else { Output::Stderr };
+                output.write(&summary.render(Look::Text(output.style(Color::Never, false).width)))?;
+            }
+            Ok(status)
+        }
         // Whoever read the records has seen enough.
-        (Err(e), None) if e.kind() == ErrorKind::BrokenPipe => return Ok(CLEAN),
-        (Err(e), Some(file)) => return Err(unwritable(file)(e)),
-        (Err(e), None) => return Err(CliError::Output(e)),
+        (Err(e), None) if e.kind() == ErrorKind::BrokenPipe => Ok(CLEAN),
+        (Err(e), Some(file)) => Err(unwritable(file)(e)),
+        (Err(e), None) => Err(CliError::Output(e)),
     }
-    if stop.load(Ordering::Relaxed) {
-        let go_on = desk.target.partial().map(|left| {
-            format!(
-                "; what is finished stands in {}, and --resume goes on from there",
-                left.display()
-            )
-        });
-        remark(&format!("the scan was interrupted{}", go_on.unwrap_or_default()));
-        return Ok(INTERRUPTED);
-    }
-    desk.tally.left_out += older.load(Ordering::Relaxed);
-    match &args.output {
-        Some(file) => desk.target.complete().map_err(unwritable(file))?,
-        None => desk.target.complete().map_err(CliError::Output)?,
-    }
-    Ok(desk.tally.status())
+}
+
+/// The form asked for, or else the one that fits where it goes.
+fn form(args: &Scan) -> Form {
+    args.format
+        .unwrap_or_else(|| match args.output.is_none() && io::stdout().is_terminal() {
+            true => Form::Summary,
+            false => Form::Json,
+        })
+}
+
+fn prints_records(form: Form) -> bool {
+    matches!(form, Form::Json | Form::Csv)
+}
+
+fn utc(time: SystemTime) -> NaiveDateTime {
+    DateTime::<Utc>::from(time).naive_utc()
 }
 
 /// What a record depends on besides the content of the logs: this program and its rules.
@@ -99,7 +119,7 @@ fn known(args: &Scan, basis: &str) -> Result<Known, CliError> {
     let Some(file) = args.output.as_ref().filter(|_| args.resume) else {
         return Ok(Known::default());
     };
-    if args.format != Form::Json {
+    if form(args) != Form::Json {
         return Err(CliError::Resume);
     }
     earlier(file)
@@ -161,46 +181,81 @@ struct Desk {
     label: Option<Regex>,
     target: Target,
     tally: Tally,
+    summary: Summary,
+    progress: Progress,
 }
 
 impl Desk {
     fn begin(&mut self) -> io::Result<()> {
         match self.form {
             Form::Csv => self.target.write(&csv::head()),
-            Form::Json => Ok(()),
+            _ => Ok(()),
         }
     }
 
-    /// What the pattern of `--label` finds in a source.
-    fn label<'a>(&self, source: &'a str) -> Option<&'a str> {
-        Some(self.label.as_ref()?.captures(source)?.get(1)?.as_str())
+    /// Writes what can only be said at the end, and completes the output unless the scan was interrupted.
+    fn end(mut self, interrupted: bool) -> io::Result<Summary> {
+        let look = match self.form {
+            Form::Json | Form::Csv => None,
+            Form::Summary => Some(Look::Text(Output::Stdout.style(Color::Never, false).width)),
+            Form::Markdown => Some(Look::Markdown),
+            Form::Html => Some(Look::Html),
+        };
+        if let Some(look) = look {
+            self.target.write(&self.summary.render(look))?;
+        }
+        if interrupted {
+            let left = self.target.partial().map(|left| match self.form {
+                Form::Json => format!(
+                    "; what is finished stands in {}, and --resume goes on from there",
+                    left.display()
+                ),
+                _ => format!("; what is finished stands in {}", left.display()),
+            });
+            remark(&format!("the scan was interrupted{}", left.unwrap_or_default()));
+        } else {
+            self.target.complete()?;
+        }
+        Ok(self.summary)
     }
+}
+
+/// What the pattern finds in a source.
+fn drawn<'a>(pattern: Option<&Regex>, source: &'a str) -> Option<&'a str> {
+    Some(pattern?.captures(source)?.get(1)?.as_str())
 }
 
 impl Sink for Desk {
     fn record(&mut self, record: &Record) -> io::Result<()> {
-        let digest = Digest::of(&record.line).map_err(io::Error::other)?;
+        let digest = Digest::of(&record.line).unwrap_or_else(|e| Digest::torn(&record.source, &e));
         let died = digest.log_time();
         if self.since.zip(died).is_some_and(|(since, died)| died < since) {
             self.tally.left_out += 1;
+            self.summary.leave_out(1);
             return Ok(());
         }
+        let label = drawn(self.label.as_ref(), &digest.source);
+        self.summary.add(&digest, label);
         match (&digest.outcome, &digest.error) {
             (Some(outcome), _) => {
                 self.tally.read += 1;
                 self.tally.chosen += u64::from(self.fail_on.chooses(outcome, digest.cause_id()));
+                self.progress.report(outcome);
             }
             (None, error) => {
                 self.tally.unread += 1;
                 let why = error.as_ref().map_or("", |e| e.text.as_str());
-                remark(&format!("{}: {why}", digest.source));
+                self.progress.unread(&digest.source, why);
             }
         }
         match self.form {
             Form::Json => self.target.write(&record.line),
-            Form::Csv => self.target.write(&csv::row(&digest, self.label(&digest.source))),
+            Form::Csv => self.target.write(&csv::row(&digest, label)),
+            Form::Summary | Form::Markdown | Form::Html => Ok(()),
         }
     }
 
-    fn examined(&self, _bytes: u64) {}
+    fn examined(&mut self, bytes: u64) {
+        self.progress.examined(bytes);
+    }
 }

@@ -39,15 +39,27 @@ pub struct Scan {
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub since: Option<SystemTime>,
 
-    /// What to print: one report a line, one row a launch
+    /// What to print: the records, as JSON objects or table rows, or only the summary, in one of three forms; without
+    /// it the summary on a terminal, else json
     #[arg(
         long,
         value_enum,
-        default_value_t,
-        value_name = "json|csv",
+        value_name = "json|csv|summary|markdown|html",
         hide_possible_values = true
     )]
-    pub format: Form,
+    pub format: Option<Form>,
+
+    /// Print the summary too: behind the records of a file on standard output, else on standard error
+    #[arg(long)]
+    pub summary: bool,
+
+    /// Name in the summary the causes that are first seen since then
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub new_since: Option<SystemTime>,
+
+    /// Show no progress, and name no unreadable inputs on standard error
+    #[arg(long, short)]
+    pub quiet: bool,
 
     /// Write to a file, which appears when it is complete
     #[arg(long, short = 'o', value_name = "FILE")]
@@ -58,7 +70,7 @@ pub struct Scan {
     #[arg(long, requires = "output")]
     pub resume: bool,
 
-    /// Draw a label from each path with a REGEX with one group, for a column of the table
+    /// Draw a label from each path with a REGEX with one group, for the summary and a column of the table
     #[arg(long, value_name = "REGEX", value_parser = one_group)]
     pub label: Option<Regex>,
 
@@ -86,13 +98,18 @@ pub struct Scan {
 }
 
 /// What a scan prints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// One JSON object a line
-    #[default]
     Json,
     /// A table
     Csv,
+    /// The summary for people
+    Summary,
+    /// The summary for issues and merge requests
+    Markdown,
+    /// The summary as a page with plots
+    Html,
 }
 
 fn incident(text: &str) -> Result<Rule, String> {

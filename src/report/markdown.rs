@@ -291,7 +291,7 @@ fn longest_run(text: &str) -> usize {
 
 /// Text outside of code. `@` and `#` are followed by a zero-width space written as an entity, because a plain
 /// escape does not stop mentions and references; a colon before `//` is an entity, so no link arises.
-fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let clean = safe(text);
     let mut out = String::with_capacity(clean.len() + 16);
     let mut rest = clean.chars();

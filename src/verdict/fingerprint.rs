@@ -22,8 +22,14 @@ pub fn mask(text: &str) -> String {
             continue;
         }
         let mut in_number = false;
-        for c in word.chars() {
-            if c.is_ascii_digit() {
+        let mut rest = word.chars();
+        while let Some(c) = rest.next() {
+            if !in_number && c == '0' && rest.as_str().starts_with('x') {
+                out.push('#');
+                let digits = rest.as_str()[1..].trim_start_matches(|c: char| c.is_ascii_hexdigit());
+                rest = digits.chars();
+                in_number = true;
+            } else if c.is_ascii_digit() {
                 if !in_number {
                     out.push('#');
                 }
@@ -72,6 +78,7 @@ mod tests {
             mask("GPU 1 has 79.19 GiB, pid 4242"),
             mask("GPU 7 has 139.80 GiB, pid 17")
         );
+        assert_eq!(mask("at 0x7f3a01 in f"), mask("at 0xdeadbeef in f"));
         assert_eq!(mask("open /a/b: no"), mask("open /c: no"));
         assert_ne!(mask("out of memory"), mask("invalid device"));
     }
