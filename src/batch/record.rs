@@ -13,6 +13,7 @@ use super::resume::{Known, mark};
 use crate::catalog::Catalog;
 use crate::examine::{Examiner, Options};
 use crate::intake::{InputSpec, SkipKind, Skipped, gather};
+use crate::redact::{Level, Names, Redactor};
 use crate::report::json::{line_with, object_line};
 use crate::report::model::{Report, SkippedReport};
 
@@ -38,12 +39,11 @@ impl Record {
         }
     }
 
-    fn report(mut report: Report, source: &str, origin: &Origin, basis: &str) -> Self {
-        source.clone_into(&mut report.source);
+    fn report(report: &Report, source: &str, origin: &Origin, basis: &str) -> Self {
         let scan = json!({"content": origin.content, "modified": origin.modified.map(stamp), "basis": basis});
         Self {
             source: source.to_owned(),
-            line: line_with(&report, "scan", scan),
+            line: line_with(report, "scan", scan),
         }
     }
 }
@@ -109,13 +109,17 @@ impl Bench<'_> {
             let mut examiner = Examiner::new(self.catalog, self.options.clone());
             skipped.iter().for_each(|s| examiner.skip(&s.input, &s.why));
             inputs.iter().for_each(|input| examiner.read(input));
-            examiner.report()
+            let mut report = examiner.report();
+            source.clone_into(&mut report.source);
+            // Pseudonyms are counted anew in every record: names shared by all would grow with their number.
+            Redactor::new(Level::Secrets, Vec::new(), Names::new(None)).apply(&mut report);
+            report
         });
         match report {
             Err(text) => Record::error(source, "program.panic", &text),
             Ok(report) => match unread(&report, inputs) {
                 Some(text) => Record::error(source, "input.unreadable", &text),
-                None => Record::report(report, source, origin, self.basis),
+                None => Record::report(&report, source, origin, self.basis),
             },
         }
     }
