@@ -1,0 +1,42 @@
+#!/bin/sh
+# Runs coroner and ripgrep over the same generated logs, alternating, and prints user+system seconds (medians of RUNS).
+# usage: benches/side_by_side.sh [MEGABYTES]     environment: BIN, LITERALS (a file of search texts), RUNS, LOGS
+set -eu
+cd "$(dirname "$0")/.."
+size=${1:-400}
+runs=${RUNS:-5}
+bin=${BIN:-target/release/coroner}
+folder=${LOGS:-$(mktemp -d)}
+[ -x "$bin" ] || cargo build --release
+[ -e "$folder/S1-served.log" ] || cargo bench --bench throughput -- --write "$folder" "$size" >/dev/null
+# The texts of the catalog's signatures, unless others are given.
+literals=${LITERALS:-$folder/literals.txt}
+[ -e "$literals" ] || cat src/catalog/data/*.toml | sed -n 's/^literal = \[//p' | grep -o '"[^"\\]\{5,\}"' | tr -d '"' | sort -u >"$literals"
+
+seconds() { # command... : user+system seconds of one run
+    python3 - "$@" <<'PY'
+import os, subprocess, sys
+with open(os.devnull, "w") as null:
+    p = subprocess.Popen(sys.argv[1:], stdout=null, stderr=null)
+    _, _, used = os.wait4(p.pid, 0)
+print(f"{used.ru_utime + used.ru_stime:.3f} {used.ru_maxrss // 1024}")
+PY
+}
+middle() { sort -n | sed -n "$(((runs + 1) / 2))p"; }
+
+echo "$(uname -sm), $(nproc) processors, load $(cut -d' ' -f1 /proc/loadavg), $("$bin" --version), $(rg --version 2>/dev/null | head -1)"
+echo "$(wc -l <"$literals") literals, median of $runs, one thread"
+printf '%-12s %6s %10s %8s %8s %6s\n' shape MB 'coroner s' 'peak MB' 'rg s' ratio
+for log in "$folder"/S*.log; do
+    rm -f "$folder/ours" "$folder/rg"
+    for _ in $(seq "$runs"); do
+        seconds "$bin" "$log" >>"$folder/ours"
+        if command -v rg >/dev/null; then seconds rg -j1 -c -F -f "$literals" "$log" >>"$folder/rg"; fi
+    done
+    ours=$(cut -d' ' -f1 "$folder/ours" | middle)
+    peak=$(cut -d' ' -f2 "$folder/ours" | middle)
+    rg=-
+    [ -e "$folder/rg" ] && rg=$(cut -d' ' -f1 "$folder/rg" | middle)
+    ratio=$(echo "$ours $rg" | awk '$2 + 0 > 0 { printf "%.2f", $2 / $1 }')
+    printf '%-12s %6s %10s %8s %8s %6s\n' "$(basename "$log" .log)" "$(($(wc -c <"$log") / 1000000))" "$ours" "$peak" "$rg" "$ratio"
+done
