@@ -8,7 +8,17 @@ use assert_cmd::cargo::CommandCargoExt;
 use serde_json::Value;
 
 const FAILED: &str = "corpus/flagship-c-graph-capture-oom.log";
-const FORMATS: &[&str] = &["terminal", "markdown", "json"];
+const FORMATS: &[&str] = &[
+    "terminal",
+    "markdown",
+    "json",
+    "html",
+    "jira",
+    "slack",
+    "github",
+    "oneline",
+    "termination",
+];
 
 /// Lines as launches print them, with what must not leave the machine.
 const SPILLED: &str = "\
@@ -118,4 +128,45 @@ fn a_map_keeps_the_names_and_a_key_makes_them_last() {
         "[]",
         "a file that is no map is left alone"
     );
+}
+
+#[test]
+fn several_forms_are_written_at_once_each_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("report.html");
+    let json = dir.path().join("report.json");
+    let html = format!("html={}", page.display());
+    let data = format!("json={}", json.display());
+    let output = coroner(&["--format", &html, "--format", &data, "--format", "oneline", FAILED]);
+    assert_eq!(text(&output.stdout).lines().count(), 1, "{}", text(&output.stderr));
+    assert!(fs::read_to_string(&page).unwrap().ends_with("</html>\n"));
+    let report: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(report["cause"]["id"], "gpu-oom.graph-capture");
+    assert_eq!(
+        fs::read_dir(dir.path()).unwrap().count(),
+        2,
+        "nothing is left beside them"
+    );
+
+    let gone = format!("html={}", dir.path().join("gone/x.html").display());
+    let refused = coroner(&["--format", &gone, FAILED]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("cannot be written"));
+}
+
+#[test]
+fn a_report_is_shortened_to_what_its_target_takes() {
+    let whole = text(&coroner(&["--format", "markdown", FAILED]).stdout);
+    let short = text(&coroner(&["--format", "markdown", "--max-chars", "slack", FAILED]).stdout);
+    assert!(whole.chars().count() > 3000 && short.chars().count() <= 3000, "{short}");
+    for word in ["gpu-oom.graph-capture", "gpu-memory-utilization", "shortened to 3000"] {
+        assert!(short.contains(word), "{word} in {short}");
+    }
+    assert_eq!(coroner(&["--max-chars", "few", FAILED]).status.code(), Some(2));
+}
+
+#[test]
+fn the_schema_is_printed_without_a_log() {
+    let schema: Value = serde_json::from_slice(&coroner(&["--schema"]).stdout).unwrap();
+    assert!(schema["properties"]["redaction"].is_object());
 }

@@ -10,6 +10,7 @@ use regex::Regex;
 
 use super::scan_args::Scan;
 use crate::examine::AttemptChoice;
+use crate::report::Format;
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -83,15 +84,19 @@ pub struct Examine {
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
 
-    /// Form of the report; the JSON has the schema coroner.report/1
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "terminal|markdown|json",
-        hide_possible_values = true
-    )]
-    pub format: Format,
+    /// Form of the report: terminal, markdown, json (schema coroner.report/1), html, jira, slack, github
+    /// (annotations), oneline or termination (at most 4096 bytes). FORM=FILE writes it to FILE. Can be given
+    /// several times
+    #[arg(long, value_name = "FORM[=FILE]", default_value = "terminal", value_parser = form)]
+    pub format: Vec<Form>,
+
+    /// Shorten each report to at most N characters, the least important first; github 65536, jira 32767, slack 3000
+    #[arg(long, value_name = "N|github|jira|slack", value_parser = max_chars)]
+    pub max_chars: Option<usize>,
+
+    /// Print the JSON Schema of the JSON report and end
+    #[arg(long)]
+    pub schema: bool,
 
     /// Colour of the terminal report; auto: on a terminal, unless NO_COLOR is set
     #[arg(
@@ -192,16 +197,42 @@ pub struct Pipe {
     pub pass_through: bool,
 }
 
-/// A form of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Format {
-    /// For people
-    #[default]
-    Terminal,
-    /// For issues and merge requests
-    Markdown,
-    /// For programs, schema coroner.report/1
-    Json,
+/// A form of the report and where it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Form {
+    /// The form.
+    pub format: Format,
+    /// The file; the output of the program where there is none.
+    pub file: Option<PathBuf>,
+}
+
+fn form(text: &str) -> Result<Form, String> {
+    let (name, file) = match text.split_once('=') {
+        Some((name, file)) if !file.is_empty() => (name, Some(PathBuf::from(file))),
+        Some(_) => return Err("behind = the name of a file is missing".to_owned()),
+        None => (text, None),
+    };
+    match Format::ALL.iter().find(|format| format.id() == name) {
+        Some(format) => Ok(Form { format: *format, file }),
+        None => {
+            let names: Vec<_> = Format::ALL.iter().map(|format| format.id()).collect();
+            Err(format!("possible values are {}", names.join(", ")))
+        }
+    }
+}
+
+/// What the targets take of one text.
+fn max_chars(text: &str) -> Result<usize, String> {
+    match text {
+        "github" => Ok(65_536),
+        "jira" => Ok(32_767),
+        "slack" => Ok(3_000),
+        _ => text
+            .parse()
+            .ok()
+            .filter(|n| *n > 0)
+            .ok_or_else(|| "give a number of characters, or github, jira or slack".to_owned()),
+    }
 }
 
 /// How much is taken out of a report.

@@ -78,6 +78,15 @@ pub enum CliError {
         /// Why.
         text: String,
     },
+    /// The file of `--format FORM=FILE`.
+    #[error("{file} cannot be written: {text}")]
+    #[diagnostic(help("the folder must exist and be writable; a file that was there before is as it was"))]
+    File {
+        /// As given.
+        file: String,
+        /// Why.
+        text: String,
+    },
     /// Writing the report failed for another reason than a closed pipe.
     #[error("the report cannot be written: {0}")]
     #[diagnostic(help("is the disk full, or the output closed?"))]

@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 
-use super::args::{Attempt, Examine};
+use super::args::{Attempt, Color, Examine, Form};
 use super::error::CliError;
 use super::exit::{CLEAN, FAILED, FailOn, NO_REPORT, UNKNOWN};
-use super::output::{Output, remark, rendered};
+use super::output::{Output, remark, rendered, replace};
 use super::pipe::{Listener, Patience, Pause, Pipe, Signals};
 use crate::envelope::Profile;
 use crate::examine::{AttemptChoice, Examiner, Options};
 use crate::intake::{HeldLines, InputSpec, Limits, Line, STDIN, SkipKind, Skipped, discover};
 use crate::redact::Redactor;
+use crate::report::Style;
 use crate::report::model::{Finding, Outcome, Report};
 
 /// How long after the first signal the end of the input is waited for.
@@ -214,12 +215,35 @@ impl Session<'_> {
         }
         let verdicts: Vec<Verdict> = reports.iter().map(Verdict::of).collect();
         if verdicts != self.published {
-            let style = self.output.style(self.args.color, self.args.explain_confidence);
-            self.output.write(&rendered(&reports, self.args.format, &style))?;
+            self.write(&reports)?;
             self.args.redact.keep(&self.redactor)?;
             self.published = verdicts;
         }
         Ok(self.status(&reports))
+    }
+
+    /// Writes every form that is asked for; files first, so that they stand when the output says so.
+    fn write(&self, reports: &[Report]) -> Result<(), CliError> {
+        let style = self.output.style(self.args.color, self.args.explain_confidence);
+        let plain = Style {
+            color: self.args.color == Color::Always,
+            width: Style::default().width,
+            ..style.clone()
+        };
+        let (files, output): (Vec<&Form>, Vec<&Form>) = self.args.format.iter().partition(|form| form.file.is_some());
+        for form in files {
+            let Some(file) = &form.file else { continue };
+            let text = rendered(reports, form.format, &plain, self.args.max_chars);
+            replace(file, &text, false).map_err(|e| CliError::File {
+                file: file.display().to_string(),
+                text: e.to_string(),
+            })?;
+        }
+        for form in output {
+            self.output
+                .write(&rendered(reports, form.format, &style, self.args.max_chars))?;
+        }
+        Ok(())
     }
 
     /// The paths as given.

@@ -21,6 +21,7 @@ use clap::Parser;
 
 use crate::catalog::Catalog;
 use crate::explain;
+use crate::report::json;
 use args::{CatalogAction, Cli, Command};
 use error::CliError;
 use exit::{CLEAN, NO_REPORT};
@@ -51,6 +52,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
 
 fn act(cli: &Cli) -> Result<u8, CliError> {
     match &cli.command {
+        None if cli.examine.schema => {
+            Output::Stdout.write(&json::schema())?;
+            Ok(CLEAN)
+        }
         None => examine::run(&cli.examine),
         Some(Command::Scan(args)) => scan::run(args),
         Some(Command::Explain { id }) => {

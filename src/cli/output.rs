@@ -6,9 +6,10 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
-use super::args::{Color, Format};
+use super::args::Color;
 use super::error::CliError;
-use crate::report::{self, Style, model::Report};
+use crate::report::limit::fit;
+use crate::report::{self, Format, Style, model::Report};
 
 /// Columns when the output is no terminal.
 const PLAIN_WIDTH: usize = 80;
@@ -93,20 +94,15 @@ pub fn remark(text: &str) {
     let _ = writeln!(io::stderr(), "coroner: {text}");
 }
 
-/// The text of reports: one as a page or object of its own, several one below the other, in JSON one on a line.
-pub fn rendered(reports: &[Report], format: Format, style: &Style) -> String {
-    let kind = match format {
-        Format::Terminal => report::Format::Terminal,
-        Format::Markdown => report::Format::Markdown,
-        Format::Json => report::Format::Json,
-    };
-    match reports {
-        [one] => report::render(one, kind, style),
-        many if format == Format::Json => many.iter().map(report::json::line).collect(),
-        many => many
-            .iter()
-            .map(|r| report::render(r, kind, style))
-            .collect::<Vec<_>>()
-            .join("\n"),
+/// The text of reports: one as a page or object of its own, several one below the other, in JSON one on a line. A
+/// page of HTML holds one report, so of several only the last is shown.
+pub fn rendered(reports: &[Report], format: Format, style: &Style, max_chars: Option<usize>) -> String {
+    let one = |report: &Report| fit(report, format, style, max_chars);
+    match (reports, format) {
+        ([report], _) => one(report),
+        (many, Format::Json) => many.iter().map(report::json::line).collect(),
+        (many, Format::Html) => many.last().map(one).unwrap_or_default(),
+        (many, Format::Oneline | Format::Termination | Format::Github) => many.iter().map(one).collect(),
+        (many, _) => many.iter().map(one).collect::<Vec<_>>().join("\n"),
     }
 }

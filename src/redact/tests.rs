@@ -212,7 +212,7 @@ fn a_redacted_report_still_names_cause_rank_and_remedy_and_says_its_level() {
         for (format, page) in Format::ALL.iter().zip(rendered(report, level)) {
             let head: String = page.lines().take(12).collect::<Vec<_>>().join("\n");
             assert!(head.contains(level.id()), "{format:?}\n{page}");
-            for word in ["gpu-oom.graph-capture", "ank 1", "--gpu-memory-utilization"] {
+            for word in ["gpu-oom.graph-capture", "ank 1", "gpu-memory-utilization"] {
                 let escaped = word.replace('_', "\\_");
                 assert!(
                     page.contains(word) || page.contains(&escaped),

@@ -14,6 +14,12 @@ pub fn object(report: &Report) -> String {
     write(value(report), formatter)
 }
 
+/// The JSON Schema of the report.
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(Report);
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}
+
 /// One object on one line, ending in a line break: an element of NDJSON.
 pub fn line(report: &Report) -> String {
     object_line(value(report))

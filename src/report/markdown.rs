@@ -290,7 +290,8 @@ fn longest_run(text: &str) -> usize {
 }
 
 /// Text outside of code. `@` and `#` are followed by a zero-width space written as an entity, because a plain
-/// escape does not stop mentions and references; a colon before `//` is an entity, so no link arises.
+/// escape does not stop mentions and references, and so are the first letters of `GH-1` and `www.`; a colon before
+/// `//` is an entity, so no link arises.
 pub fn escape(text: &str) -> String {
     let clean = safe(text);
     let mut out = String::with_capacity(clean.len() + 16);
@@ -303,6 +304,8 @@ pub fn escape(text: &str) -> String {
             '@' => out.push_str("@&#8203;"),
             '#' => out.push_str("#&#8203;"),
             ':' if rest.as_str().starts_with("//") => out.push_str("&#58;"),
+            'G' if rest.as_str().starts_with("H-") => out.push_str("G&#8203;"),
+            'w' if rest.as_str().starts_with("ww.") => out.push_str("w&#8203;"),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' => {
                 out.push('\\');
                 out.push(c);

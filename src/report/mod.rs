@@ -3,11 +3,18 @@
 //! Owns the choice of view. Every view is a function of the [`Report`](model::Report) alone: it reads no input,
 //! asks no clock and no environment, and passes every text of the log through [`text::safe`].
 
+#[cfg(test)]
+mod gallery_test;
+pub mod html;
+pub mod jira;
 pub mod json;
+pub mod limit;
+pub mod line;
 pub mod markdown;
 pub mod model;
 #[cfg(test)]
 pub(crate) mod sample;
+pub mod slack;
 pub mod snippet;
 pub mod terminal;
 pub mod text;
@@ -27,11 +34,48 @@ pub enum Format {
     Markdown,
     /// For programs: one indented object. [`json::line`] gives the same object on one line.
     Json,
+    /// For people, in a browser: one file.
+    Html,
+    /// For Jira: wiki markup.
+    Jira,
+    /// For Slack: one message.
+    Slack,
+    /// For CI on GitHub: annotations.
+    Github,
+    /// For alerts: one line.
+    Oneline,
+    /// For a Kubernetes termination message: one line of at most 4096 bytes.
+    Termination,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: &[Self] = &[Self::Terminal, Self::Markdown, Self::Json];
+    pub const ALL: &[Self] = &[
+        Self::Terminal,
+        Self::Markdown,
+        Self::Json,
+        Self::Html,
+        Self::Jira,
+        Self::Slack,
+        Self::Github,
+        Self::Oneline,
+        Self::Termination,
+    ];
+
+    /// Its name on the command line.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Markdown => "markdown",
+            Self::Json => "json",
+            Self::Html => "html",
+            Self::Jira => "jira",
+            Self::Slack => "slack",
+            Self::Github => "github",
+            Self::Oneline => "oneline",
+            Self::Termination => "termination",
+        }
+    }
 }
 
 /// How a view may look.
@@ -61,5 +105,11 @@ pub fn render(report: &Report, format: Format, style: &Style) -> String {
         Format::Terminal => terminal::render(report, style),
         Format::Markdown => markdown::render(report, style),
         Format::Json => json::object(report),
+        Format::Html => html::render(report, style),
+        Format::Jira => jira::render(report),
+        Format::Slack => slack::render(report, slack::BLOCK_CHARS),
+        Format::Github => line::github(report),
+        Format::Oneline => line::oneline(report),
+        Format::Termination => line::termination(report),
     }
 }

@@ -3,7 +3,7 @@
 use super::model::{Outcome, Report};
 use super::*;
 
-const FORMATS: [Format; 3] = [Format::Terminal, Format::Markdown, Format::Json];
+const FORMATS: &[Format] = Format::ALL;
 
 /// Lines that try to act on a terminal, on Markdown or on a reader's eye.
 const GALLERY: &[&str] = &[
@@ -32,8 +32,8 @@ fn all(report: &Report) -> String {
     };
     let mut out = String::new();
     for format in FORMATS {
-        out.push_str(&render(report, format, &Style::default()));
-        out.push_str(&render(report, format, &narrow));
+        out.push_str(&render(report, *format, &Style::default()));
+        out.push_str(&render(report, *format, &narrow));
     }
     out + &json::line(report)
 }
@@ -289,7 +289,7 @@ proptest::proptest! {
         let report = sample::hostile(&text);
         let style = Style { width, ..Style::default() };
         for format in FORMATS {
-            let rendered = render(&report, format, &style);
+            let rendered = render(&report, *format, &style);
             proptest::prop_assert_eq!(&rendered, &text::safe_lines(&rendered));
         }
     }
