@@ -149,6 +149,8 @@ pub struct Exception {
     pub stated_at: Place,
     /// The signature that recognised it.
     pub signature: Option<SignatureId>,
+    /// The phase that the text around a quoted cause fixes.
+    pub told_phase: Option<Arc<str>>,
     /// Whether what it states was quoted from another process.
     pub forwarded: bool,
 }

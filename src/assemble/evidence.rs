@@ -97,7 +97,13 @@ pub fn snippet(launches: &Launches, verdict: &Verdict, names: &Names<'_>, shown:
         return Vec::new();
     };
     let mut lines: Vec<SnippetLine> = around(&placed.event, names, "root");
-    let first = shown.iter().find(|e| e.role == "consequence");
+    // The root's own wrapper lines say nothing new; what another process noticed does.
+    let own = names.launches.processes.get(root.process).id.as_str();
+    let other = |e: &&Evidence| e.role == "consequence" && e.place.process.as_deref() != Some(own);
+    let first = shown
+        .iter()
+        .find(other)
+        .or_else(|| shown.iter().find(|e| e.role == "consequence"));
     let last = shown.iter().rev().find(|e| e.role == "exit" || e.role == "consequence");
     for (evidence, role) in [(first, "consequence"), (last, "exit")] {
         let Some(evidence) = evidence else { continue };

@@ -121,7 +121,7 @@ pub fn assemble(
         will_not_help: advice.will_not_help,
         overruled_advice: overruled(catalog, launches, verdict),
         retry: advice.retry,
-        next_evidence: advice.next_evidence,
+        next_evidence: still_wanted(advice.next_evidence, input.names),
         owner: advice.owner,
         launch: facts.launch(launches, verdict, root.map(|f| f.event)),
         processes: names.processes(verdict),
@@ -179,6 +179,20 @@ fn ask_the_running() -> Vec<NextEvidence> {
             "dmesg -T | grep -iE 'killed process|out of memory|NVRM'",
         ),
     ]
+}
+
+/// What to look at next, less what is among the inputs.
+fn still_wanted(wanted: Vec<NextEvidence>, inputs: &[String]) -> Vec<NextEvidence> {
+    let given = |file: &str| {
+        inputs
+            .iter()
+            .any(|i| i.rsplit('/').next().is_some_and(|name| name.starts_with(file)))
+    };
+    let has = |w: &NextEvidence, file: &str| w.command.contains(file) && given(file);
+    wanted
+        .into_iter()
+        .filter(|w| !["raylet.out", "gcs_server.out", "dmesg"].iter().any(|f| has(w, f)))
+        .collect()
 }
 
 /// Every remedy rests on the root, which is evidence 0.

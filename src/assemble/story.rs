@@ -89,8 +89,9 @@ fn failed(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Fac
         .map_or_else(String::new, |p| format!(" in phase {p}"));
     sentences.push(format!("{} died{place}.", program(launches, facts)));
     if let Some(def) = def {
-        sentences.push(first_sentences(&def.meaning, 2));
+        sentences.push(first_sentences(&def.meaning, 1));
     }
+    sentences.extend(figures(facts, &cause.id, verdict.phase.as_deref()));
     let carriers = verdict.explained.iter().filter(|(_, r)| *r != Reason::Copy).count();
     if carriers > 0 {
         let line = root
@@ -105,6 +106,37 @@ fn failed(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Fac
     Story {
         headline: cut(&headline, HEADLINE),
         text: sentences.join(" "),
+    }
+}
+
+/// The figures that tell a memory failure, in a sentence; and that a peak of graph capture passes.
+fn figures(facts: &Facts, cause: &str, phase: Option<&str>) -> Option<String> {
+    let get = |name: &str| facts.figures.get(name).copied();
+    if cause == "host-mem.ray-monitor" {
+        let (used, limit) = (get("node_used_gib")?, get("node_limit_gib")?);
+        let threshold =
+            get("node_threshold_fraction").map_or_else(String::new, |t| format!(", over the threshold of {t:.2}"));
+        let peak = if phase == Some("graph-capture") {
+            " Weights and KV cache had fitted: the peak of graph capture is transient, so this is no lack of capacity."
+        } else {
+            ""
+        };
+        return Some(format!("The node used {used:.2} of {limit:.2} GiB{threshold}.{peak}"));
+    }
+    if cause.starts_with("gpu-oom.") {
+        let (tried, free) = (get("tried_to_allocate_gib")?, get("gpu_free_gib")?);
+        let total = get("gpu_total_gib").map_or_else(String::new, |t| format!(" of {t:.2}"));
+        return Some(format!("It asked for {} with {}{total} free.", size(tried), size(free)));
+    }
+    None
+}
+
+/// A size in the unit a person would use.
+fn size(gib: f64) -> String {
+    if gib < 1.0 {
+        format!("{:.0} MiB", gib * 1024.0)
+    } else {
+        format!("{gib:.2} GiB")
     }
 }
 

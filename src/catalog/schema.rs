@@ -99,6 +99,9 @@ pub struct SignatureDef {
     /// Signature ids, cause ids or `family.*` that this one explains whatever the order of lines.
     #[serde(default)]
     pub explains: Vec<String>,
+    /// Signature ids of the record that this line goes on with: its victim and figures are added there.
+    #[serde(default)]
+    pub completes: Vec<String>,
     /// Sub-reason for causes whose remedies differ by it (`memlock`, `nofile`, `nproc`).
     pub reason: Option<String>,
     /// Title of the cause in this very form, where the general one is too vague.

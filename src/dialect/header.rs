@@ -100,6 +100,8 @@ pub fn parse(text: &str) -> Header<'_> {
         Some(b' ' | b'\t') | None => &[],
         _ => &[nccl],
     };
+    let cut = [nccl_cut as Form];
+    let forms = forms.iter().chain(if rest.contains("NCCL ") { &cut[..] } else { &[] });
     for form in forms {
         if let Ok((message, found)) = form(rest) {
             return merge(header, found, message);
@@ -302,10 +304,18 @@ fn nccl(input: &str) -> IResult<&str, Header<'_>> {
     };
     let (between, word) = rest.split_at(at);
     let word = word.get("NCCL ".len()..).unwrap_or("");
-    let (rest, level) = alt((tag("INFO"), tag("WARN"), tag("TRACE"), tag("CALL"), tag("ABORT"))).parse(word)?;
+    let (rest, level) = alt((
+        tag("INFO"),
+        tag("WARN"),
+        tag("TRACE"),
+        tag("CALL"),
+        tag("ABORT"),
+        tag("ATTN"),
+    ))
+    .parse(word)?;
     let level = match level {
         "WARN" | "ABORT" => Level::Error,
-        "INFO" => Level::Info,
+        "INFO" | "ATTN" => Level::Info,
         _ => Level::Debug,
     };
     let file = between.split([':', ' ']).next().filter(|f| !f.is_empty());
@@ -324,6 +334,22 @@ fn nccl(input: &str) -> IResult<&str, Header<'_>> {
             coords,
             level: Some(level),
             stamp,
+            file,
+            ..Header::default()
+        },
+    ))
+}
+
+/// An NCCL line whose head was cut off: `init.cc:904 NCCL WARN msg`, `NCCL WARN msg`.
+fn nccl_cut(input: &str) -> IResult<&str, Header<'_>> {
+    let (rest, file) = opt(terminated(file_and_line, char(' '))).parse(input)?;
+    let (rest, (_, level, _)) = (tag("NCCL "), alt((tag("WARN"), tag("INFO"), tag("ATTN"))), char(' ')).parse(rest)?;
+    let level = if level == "WARN" { Level::Error } else { Level::Info };
+    Ok((
+        rest,
+        Header {
+            program: Program::Nccl,
+            level: Some(level),
             file,
             ..Header::default()
         },
@@ -660,6 +686,7 @@ mod tests {
         assert_eq!((h.label, h.pid, h.coords.tp), (Some("Worker_TP1"), Some(91), Some(1)));
         let h = check("(VllmWorker rank=3 pid=8) Traceback", Program::Vllm, None, "Traceback");
         assert_eq!((h.rank, h.logged), (Some(3), false));
+        check("init.cc:904 NCCL WARN x", Program::Nccl, Some(Level::Error), "x");
         check("(global lru) used: 0%", Program::Unknown, None, "(global lru) used: 0%");
     }
 

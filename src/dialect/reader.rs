@@ -37,6 +37,17 @@ const MAX_LAUNCHES: usize = 64;
 /// Look-ups of quoted texts within quoted texts.
 const MAX_QUOTES: usize = 4;
 
+/// Lines of the longest record that is not joined otherwise (Ray's kill report has about 45).
+const RECORD_LINES: u64 = 120;
+
+/// Exceptions whose reason stands in the lines below their own.
+const BELOW: &[&str] = &[
+    "DistBackendError",
+    "ValidationError",
+    "OutOfMemoryError",
+    "AcceleratorError",
+];
+
 /// When a speaker was first and last heard.
 #[derive(Debug, Clone)]
 pub struct Heard {
@@ -84,7 +95,7 @@ pub struct Reader<'c> {
     blocks: Vec<Block<Mark>>,
     seen: HashMap<(usize, SignatureId), u32>,
     unknown: HashMap<usize, u32>,
-    benign_intro: Option<u64>,
+    benign_intro: Option<Intro>,
     before: [(u64, String); CONTEXT],
     wants_after: Vec<(usize, usize)>,
     last_stamp: Option<Stamp>,
@@ -97,6 +108,14 @@ pub struct Reader<'c> {
 
 /// The node and container that a launch was announced from.
 type Origin = (Option<Arc<str>>, Option<Arc<str>>);
+
+/// A harmless logged message, which makes a traceback right below it harmless too.
+#[derive(Debug, Clone, Copy)]
+struct Intro {
+    key: u64,
+    bare_key: Option<u64>,
+    line: u64,
+}
 
 /// What the assembler carries along for each line it keeps.
 #[derive(Debug, Clone)]
@@ -230,8 +249,14 @@ impl<'c> Reader<'c> {
             place: self.place(record, &stamp),
             speaker,
         };
-        let taken = self.assembler.offer(key, bare, line, &mark, ends, &mut self.blocks);
         let is_head = message.trim_end().ends_with("Traceback (most recent call last):");
+        if let Some(intro) = self.benign_intro.take_if(|_| is_head)
+            && (intro.key == key || bare && intro.bare_key == Some(key) && record.line == intro.line + 1)
+        {
+            self.assembler.ignore_next();
+        }
+        let taken = self.assembler.offer(key, bare, line, &mark, ends, &mut self.blocks);
+        self.take_blocks();
         if taken != Taken::No && !is_head {
             return;
         }
@@ -246,7 +271,11 @@ impl<'c> Reader<'c> {
         if let Some((kind, text)) = exception_line(message)
             && looks_like_error(kind)
         {
-            self.bare_exception(speaker, mark.place, kind, text, head.logged);
+            if BELOW.iter().any(|b| kind.ends_with(b)) || text.trim_end().ends_with(':') {
+                self.assembler.begin_bare(key, line, &mark, kind, text);
+            } else {
+                self.bare_exception(speaker, mark.place, kind, text, head.logged);
+            }
         } else if head.level.is_some_and(|l| l >= Level::Error) && !message.trim().is_empty() {
             let count = self.unknown.entry(speaker).or_default();
             *count += 1;
@@ -280,15 +309,35 @@ impl<'c> Reader<'c> {
         };
         let role = signature.def.role;
         let captured = captures::sort(&hit.captures);
-        self.benign_intro = (role == Role::Benign).then(|| key_of(record, head));
+        self.benign_intro = (role == Role::Benign && head.logged).then(|| Intro {
+            key: key_of(record, head),
+            // `logger.exception` prints the traceback raw below its ERROR line; a warning above one is a coincidence.
+            bare_key: head
+                .level
+                .filter(|l| *l >= Level::Error)
+                .map(|_| key_of(record, &Header::default())),
+            line: record.line,
+        });
         self.learn(speaker, &captured);
         self.boundary(role, speaker);
+        if role == Role::Launch {
+            // What the launch before it said does not make this one's lines repetitions.
+            self.seen.retain(|(_, id), _| *id == hit.id);
+            self.unknown.clear();
+        }
         let count = self.seen.entry((speaker, hit.id)).or_default();
         *count += 1;
         let carries = !captured.figures.is_empty() || captured.exit.is_some();
         // A progress bar's later states say nothing new; figures and ends always may.
         if *count > MAX_SAME || role == Role::Phase && *count > 1 && !carries {
             self.dropped += u64::from(*count > MAX_SAME);
+            return;
+        }
+        if let Some(earlier) = self.completed_by(&signature.def.completes, place.line) {
+            earlier.figures.extend(captured.figures);
+            if captured.victim.pid.is_some() {
+                earlier.victim.pid = captured.victim.pid;
+            }
             return;
         }
         let mut event = self.event(place.clone(), speaker, Fact::Known);
@@ -333,6 +382,19 @@ impl<'c> Reader<'c> {
         }
     }
 
+    /// The record that this line goes on with: the last event of such a signature, a report's length above.
+    fn completed_by(&mut self, ids: &[String], line: u64) -> Option<&mut Event> {
+        if ids.is_empty() {
+            return None;
+        }
+        let catalog = self.catalog;
+        let fits = |e: &Event| {
+            let id = e.signature.and_then(|id| catalog.signature(id)).map(|s| &s.def.id);
+            line.saturating_sub(e.place.line) <= RECORD_LINES && id.is_some_and(|id| ids.contains(id))
+        };
+        self.events.iter_mut().rev().take(64).find(|e| fits(e))
+    }
+
     /// A quoted exception or message inside another one, as a traceback without frames.
     fn quoted(&self, inner: &str, place: &Place) -> Option<(Traceback, Captured)> {
         let mut text = inner;
@@ -354,6 +416,7 @@ impl<'c> Reader<'c> {
                 place: place.clone(),
                 stated_at: place.clone(),
                 signature: Some(hit.id),
+                told_phase: None,
                 forwarded: true,
             };
             let (first_line, last_line) = (place.line, place.line);
@@ -392,10 +455,11 @@ impl<'c> Reader<'c> {
             first_line: place.line,
             last_line: place.line,
             torn: false,
+            bare: true,
             key: 0,
             opener: Mark { place, speaker },
         };
-        self.block(block, true);
+        self.block(block);
     }
 
     fn take_blocks(&mut self) {
@@ -403,17 +467,15 @@ impl<'c> Reader<'c> {
             return;
         }
         for block in std::mem::take(&mut self.blocks) {
-            self.block(block, false);
+            self.block(block);
         }
     }
 
-    fn block(&mut self, block: Block<Mark>, bare: bool) {
-        let benign = self.benign_intro.is_some_and(|key| key == block.key);
+    fn block(&mut self, block: Block<Mark>) {
         let kind = match block.shape {
             Shape::Ignored => TracebackKind::Ignored,
-            _ if benign => TracebackKind::Ignored,
             Shape::Native => TracebackKind::Native,
-            Shape::Python if bare => TracebackKind::Bare,
+            Shape::Python if block.bare => TracebackKind::Bare,
             Shape::Python if block.logged => TracebackKind::Logged,
             Shape::Python => TracebackKind::Raw,
         };
@@ -489,7 +551,7 @@ impl<'c> Reader<'c> {
             text: &message,
         });
         let mut stated_at = place.clone();
-        let (mut signature, mut captured, mut forwarded) = (None, Captured::default(), false);
+        let (mut signature, mut captured, mut forwarded, mut told_phase) = (None, Captured::default(), false, None);
         if let Some(hit) = hit {
             let at = starts
                 .iter()
@@ -499,7 +561,12 @@ impl<'c> Reader<'c> {
             stated_at = at.unwrap_or(stated_at);
             captured = captures::sort(&hit.captures);
             signature = Some(hit.id);
-            forwarded = self.catalog.signature(hit.id).is_some_and(|s| s.def.forwards);
+            let def = self.catalog.signature(hit.id).map(|s| &s.def);
+            forwarded = def.is_some_and(|d| d.forwards);
+            told_phase = def
+                .filter(|d| d.quotes)
+                .and_then(|d| d.phase.as_deref())
+                .map(Into::into);
         } else if is_validation(&raw.kind, &message)
             && let Some((_, place)) = starts.get(reason_line(&message))
         {
@@ -534,6 +601,7 @@ impl<'c> Reader<'c> {
                 place,
                 stated_at,
                 signature,
+                told_phase,
                 forwarded,
             },
             captured,

@@ -83,6 +83,8 @@ pub struct Block<P> {
     pub last_line: u64,
     /// Whether the end is missing.
     pub torn: bool,
+    /// Whether there was no traceback above the exception line.
+    pub bare: bool,
     /// The key it was opened with.
     pub key: u64,
     /// Place of the line that opened it, which names the speaker where the lines below carry no prefix.
@@ -186,6 +188,23 @@ impl<P: Clone> Assembler<P> {
         }
     }
 
+    /// Tells that the traceback that begins next was caught: a harmless message announced it.
+    pub fn ignore_next(&mut self) {
+        self.ignore_next = true;
+    }
+
+    /// Opens a block at an exception line that has no traceback above it, for the lines of its message below.
+    pub fn begin_bare(&mut self, key: u64, line: Line<'_>, place: &P, kind: &str, message: &str) {
+        self.insert(key, Shape::Python, line, place);
+        if let Some(open) = self.open.get_mut(&key) {
+            open.current.kind = kind.to_owned();
+            open.current.lines.push((message.to_owned(), place.clone()));
+            open.bytes = message.len();
+            open.state = State::Message;
+            open.block.bare = true;
+        }
+    }
+
     /// Tells that a line with a header came whose key is another one of the same speaker: its open message ends.
     pub fn interrupt(&mut self, key: u64, out: &mut Vec<Block<P>>) {
         if self.open.get(&key).is_some_and(|o| o.state != State::Frames) {
@@ -267,6 +286,7 @@ impl<P: Clone> Assembler<P> {
             first_line: line.no,
             last_line: line.no,
             torn: false,
+            bare: false,
             key,
             opener: place.clone(),
         };
@@ -285,9 +305,11 @@ impl<P: Clone> Assembler<P> {
 
     fn native(&mut self, key: u64, text: &str, line: Line<'_>, place: &P, out: &mut Vec<Block<P>>) -> Taken {
         if is_thread_head(text) {
-            // Only the current thread's frames tell where the process was.
+            // Only the current thread's frames tell where the process was; other threads may stand above it.
+            let current = text.starts_with("Current thread");
             match self.open.get_mut(&key) {
-                Some(open) if open.block.shape == Shape::Native && open.current.frames.is_empty() => {
+                Some(open) if open.block.shape == Shape::Native && (current || open.current.frames.is_empty()) => {
+                    open.current.frames.clear();
                     open.state = State::Frames;
                     open.block.last_line = line.no;
                     return Taken::Yes;
@@ -440,7 +462,8 @@ fn step_message<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place:
 const LONG_REPORTS: &[&str] = &["running low on memory"];
 
 fn step_native<P>(open: &mut Open<P>, text: &str, line: Line<'_>) -> Step {
-    if text.trim().is_empty() && open.current.frames.is_empty() {
+    if text.trim().is_empty() {
+        // A blank line parts two threads; what follows decides.
         return Step::Kept;
     }
     match native_frame(text) {

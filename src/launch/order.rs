@@ -15,7 +15,7 @@ pub fn merge(sources: &[Source]) -> Vec<Event> {
         .find_map(|e| e.place.time.clone());
     let mut keyed: Vec<(f64, u32, u64, &Event)> = Vec::new();
     for source in sources {
-        // A source without stamps says nothing of when: it stands behind those that do.
+        // A source without stamps says nothing of when. What a worker's own file holds came before others spoke of it.
         let mut key = if sources.len() > 1 {
             first_key(source, base.as_ref())
         } else {
@@ -41,7 +41,7 @@ fn first_key(source: &Source, base: Option<&Stamp>) -> f64 {
         .events
         .iter()
         .find_map(|e| seconds(e, base))
-        .unwrap_or(f64::MAX)
+        .unwrap_or(f64::MIN)
 }
 
 fn seconds(event: &Event, base: Option<&Stamp>) -> Option<f64> {

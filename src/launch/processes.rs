@@ -98,9 +98,13 @@ pub struct Process {
     pub absorbed: bool,
 }
 
+/// Addresses that a node's own raylet gives as its own, and the node's name.
+type Aliases = HashMap<Arc<str>, Arc<str>>;
+
 /// All processes.
 #[derive(Debug, Clone)]
 pub struct Processes {
+    aliases: Aliases,
     list: Vec<Process>,
     by_speaker: HashMap<(InputId, Arc<Speaker>), ProcessId>,
     fallback: ProcessId,
@@ -120,6 +124,7 @@ impl Processes {
     pub fn build(sources: &[Source]) -> Self {
         let alone = sources.len() <= 1;
         let mut table = Self {
+            aliases: aliases(sources, alone),
             list: Vec::new(),
             by_speaker: HashMap::new(),
             fallback: ProcessId(0),
@@ -130,7 +135,7 @@ impl Processes {
         for source in sources {
             let file = hint(&source.name, alone);
             for heard in &source.harvest.heard {
-                let node = heard.speaker.node.clone().or_else(|| file.node.clone());
+                let node = table.node_of(&heard.speaker, &file);
                 if let (Some(pid), Some(node)) = (heard.speaker.pid, node) {
                     let nodes = nodes_of_pid.entry(pid).or_default();
                     if !nodes.contains(&node) {
@@ -142,7 +147,8 @@ impl Processes {
         for source in sources {
             let file = hint(&source.name, alone);
             for heard in &source.harvest.heard {
-                let key = key(&heard.speaker, &file, source.input, &nodes_of_pid);
+                let node = table.node_of(&heard.speaker, &file);
+                let key = key(&heard.speaker, &file, source.input, node, &nodes_of_pid);
                 let id = *by_key
                     .entry(key)
                     .or_insert_with(|| table.add(&heard.speaker, &file, source.input));
@@ -187,6 +193,12 @@ impl Processes {
         }
     }
 
+    /// The node of a speaker, by the name its other lines use.
+    fn node_of(&self, speaker: &Speaker, file: &FileHint) -> Option<Arc<str>> {
+        let node = speaker.node.clone().or_else(|| file.node.clone())?;
+        Some(self.aliases.get(&node).cloned().unwrap_or(node))
+    }
+
     /// All processes in order of first appearance.
     pub fn all(&self) -> &[Process] {
         &self.list
@@ -226,7 +238,8 @@ impl Processes {
             return Vec::new();
         }
         let fits = |p: &Process| {
-            let node = victim.node.is_none() || p.node.is_none() || victim.node == p.node;
+            let told = victim.node.as_ref().map(|n| self.aliases.get(n).unwrap_or(n));
+            let node = told.is_none() || p.node.is_none() || told == p.node.as_ref();
             if let Some(pid) = victim.pid {
                 return node && p.pid == Some(pid);
             }
@@ -298,6 +311,7 @@ impl Processes {
     }
 
     fn update(&mut self, id: ProcessId, speaker: &Speaker, file: &FileHint, identity: &Identity) {
+        let node = self.node_of(speaker, file);
         let Some(process) = self.list.get_mut(id.0) else { return };
         process.role = process.role.max(role_of(speaker, file));
         process.explicit |= speaker.explicit;
@@ -311,11 +325,7 @@ impl Processes {
                 process.label = Some(label.clone());
             }
         }
-        process.node = process
-            .node
-            .take()
-            .or_else(|| speaker.node.clone())
-            .or_else(|| file.node.clone());
+        process.node = process.node.take().or(node);
         process.pid = process.pid.or(speaker.pid).or(file.pid).or(identity.pid);
         process.rank = process.rank.or(speaker.rank).or(file.rank).or(identity.rank);
         process.coords.fill_from(&speaker.coords);
@@ -375,8 +385,13 @@ impl Processes {
     }
 }
 
-fn key(speaker: &Speaker, file: &FileHint, input: InputId, nodes: &HashMap<i64, Vec<Arc<str>>>) -> Key {
-    let node = speaker.node.clone().or_else(|| file.node.clone());
+fn key(
+    speaker: &Speaker,
+    file: &FileHint,
+    input: InputId,
+    node: Option<Arc<str>>,
+    nodes: &HashMap<i64, Vec<Arc<str>>>,
+) -> Key {
     let own_file = file.pid.filter(|_| !speaker.explicit || speaker.pid == file.pid);
     if let Some(pid) = speaker.pid.or(own_file) {
         let node = match nodes.get(&pid).map(Vec::as_slice) {
@@ -436,4 +451,20 @@ fn holds_device(speaker: &Speaker, file: &FileHint, label: &str) -> bool {
     let placed = speaker.rank.or(file.rank).is_some() || !speaker.coords.is_empty();
     let named = speaker.explicit && speaker.pid.is_some() && !label.is_empty() && label != "MainProcess";
     placed || named || speaker.program == Program::Nccl
+}
+
+/// A raylet that reports its own node's memory gives its address; its file gives the node's name.
+fn aliases(sources: &[Source], alone: bool) -> Aliases {
+    let mut aliases = Aliases::new();
+    for source in sources {
+        let file = hint(&source.name, alone);
+        let (Some(node), Some("raylet")) = (file.node, file.label.as_deref()) else {
+            continue;
+        };
+        let own = source.harvest.events.iter().find_map(|e| e.victim.node.clone());
+        if let Some(address) = own.filter(|a| *a != node) {
+            aliases.insert(address, node);
+        }
+    }
+    aliases
 }

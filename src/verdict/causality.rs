@@ -142,15 +142,15 @@ fn declares(catalog: &Catalog, launches: &Launches, a: &Failure, b: &Failure) ->
         .and_then(|id| catalog.signature(id));
     let other_id = other.map_or("", |s| s.def.id.as_str());
     let cause = b.cause.as_deref().unwrap_or("");
+    let other_cause = a.cause != b.cause;
     signature
         .def
         .explains
         .iter()
         .any(|pattern| match pattern.strip_suffix(".*") {
-            Some(family) => cause.split('.').next() == Some(family),
-            None => pattern == cause || pattern == other_id,
+            Some(family) => other_cause && cause.split('.').next() == Some(family),
+            None => pattern == other_id || other_cause && pattern == cause,
         })
-        && a.cause != b.cause
 }
 
 fn family(failure: &Failure) -> Option<&str> {

@@ -7,7 +7,7 @@ use crate::catalog::schema::Role;
 use crate::catalog::structure::{Origin, Site, Structure};
 use crate::catalog::{Catalog, Strength};
 use crate::event::{Event, Exception, ExitStatus, Fact, Program, TracebackKind, Victim};
-use crate::launch::machine::is_ready;
+use crate::launch::machine::{Engine, is_ready};
 use crate::launch::processes::{ProcessId, ProcessRole};
 use crate::launch::{Launches, Placed};
 
@@ -92,7 +92,7 @@ pub enum PhaseBasis {
 /// All candidates of an attempt, in order.
 pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Vec<Failure> {
     let ready = ready_at(catalog, launches, attempt);
-    let news = first_of_each(launches, &ready);
+    let news = first_of_each(catalog, launches, &ready);
     let served = says_served(catalog, launches, attempt);
     let indices: Vec<usize> = launches.of_attempt(attempt).collect();
     let mut failures = Vec::new();
@@ -174,16 +174,33 @@ pub fn ready_at(catalog: &Catalog, launches: &Launches, attempt: usize) -> Vec<u
     let is = |i: &usize| {
         let event = launches.events.get(*i).map(|p| &p.event);
         let signature = event.and_then(|e| e.signature).and_then(|id| catalog.signature(id));
-        signature.is_some_and(|s| s.def.role == Role::Ready && is_ready(launches.engine, &s.def.program))
+        signature.is_some_and(|s| match s.def.role {
+            Role::Ready => is_ready(launches.engine, &s.def.program),
+            // The ready line may be cut off, but only a server that serves prints its throughput.
+            Role::Phase => s.def.phase.as_deref() == Some("serving"),
+            _ => false,
+        })
     };
     launches.of_attempt(attempt).filter(is).collect()
 }
 
 /// The ready lines that are news: a bar printed again at the exit does not show that anything went on.
-fn first_of_each(launches: &Launches, ready: &[usize]) -> Vec<usize> {
+fn first_of_each(catalog: &Catalog, launches: &Launches, ready: &[usize]) -> Vec<usize> {
     let mut seen = std::collections::HashSet::new();
     let key = |i: usize| launches.events.get(i).map(|p| (p.process, p.event.signature));
-    ready.iter().copied().filter(|&i| seen.insert(key(i))).collect()
+    let said = |i: usize| {
+        let signature = launches
+            .events
+            .get(i)
+            .and_then(|p| p.event.signature)
+            .and_then(|id| catalog.signature(id));
+        signature.is_some_and(|s| s.def.role == Role::Ready)
+    };
+    ready
+        .iter()
+        .copied()
+        .filter(|&i| said(i) && seen.insert(key(i)))
+        .collect()
 }
 
 fn moved_on(launches: &Launches, attempt: usize, failure: &Failure, index: usize) -> bool {
@@ -390,11 +407,25 @@ fn place_in_phase(
     );
     let others = || launches.furthest_before(attempt, index).map(ToOwned::to_owned);
     let usual = |cause: &str| catalog.cause(cause).and_then(|c| c.phase.clone());
-    let (phase, basis) = if failure.after_ready {
+    let bind = text.as_deref() == Some("serve-start");
+    // Frames of the forward pass before the server is ready: SGLang's own warm-up request, or a profile run.
+    let forward = failure.site.phase.as_deref() == Some("serving") && launches.engine != Engine::Ray;
+    let marked = marker
+        .clone()
+        .or_else(others)
+        .filter(|_| forward && !failure.after_ready);
+    let (phase, basis) = if failure.after_ready && !bind {
         (Some("serving".to_owned()), PhaseBasis::Marker)
     } else if let Some(phase) = ahead_of_observer(launches, failure, others()) {
         failure.site.oom = None;
         (Some(phase), PhaseBasis::Others)
+    } else if let Some(phase) = marked {
+        let sglang =
+            launches.engine == Engine::Sglang && launches.engine.tier(&phase) >= launches.engine.tier("kv-cache");
+        (
+            Some(if sglang { "warmup".to_owned() } else { phase }),
+            PhaseBasis::Marker,
+        )
     } else if let Some(phase) = failure.site.phase.clone() {
         (Some(phase), PhaseBasis::Frame)
     } else if let Some(phase) = text {
@@ -403,6 +434,8 @@ fn place_in_phase(
         (Some(phase), PhaseBasis::Marker)
     } else if let Some(phase) = others() {
         (Some(phase), PhaseBasis::Others)
+    } else if let Some(phase) = joined(launches, failure, placed) {
+        (Some(phase), PhaseBasis::Cause)
     } else if let Some(phase) = failure.cause.as_deref().and_then(usual) {
         (Some(phase), PhaseBasis::Cause)
     } else {
@@ -432,6 +465,21 @@ fn ahead_of_observer(launches: &Launches, failure: &Failure, others: Option<Stri
     let engine = launches.engine;
     let here = failure.site.phase.as_deref()?;
     others.filter(|phase| failure.observed && engine.tier(phase) > engine.tier(here))
+/// What the mere form of a line tells: torch prefixes `[rank3]: ` only once a process group exists, NCCL speaks while
+/// communicators are set up, and a Ray task that fails in the middle of a job was working.
+fn joined(launches: &Launches, failure: &Failure, placed: &Placed) -> Option<String> {
+    let speaker = &placed.event.speaker;
+    let torch_rank = speaker.rank.is_some() && speaker.label.is_none() && failure.traceback.is_some();
+    let nccl = speaker.program == Program::Nccl;
+    match launches.engine {
+        Engine::Nccl | Engine::Torch if torch_rank || nccl => Some("distributed-init".to_owned()),
+        Engine::Ray => {
+            let working =
+                matches!(failure.cause.as_deref(), Some(c) if c.starts_with("host-mem.") || c == "ray.worker-died");
+            working.then(|| "serving".to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// `gpu-oom.*`: the allocation is named after the phase it failed in.
@@ -440,7 +488,13 @@ fn resolve_by_phase(failure: &mut Failure, with_sizes: bool) {
     if failure.cause.as_deref() != Some("gpu-oom.*") {
         return;
     }
-    if let Some(cause) = &failure.site.oom {
+    // A pinned host allocation fails without figures; a message with figures is always about the device.
+    if let Some(cause) = failure
+        .site
+        .oom
+        .as_ref()
+        .filter(|c| !(with_sizes && c.starts_with("host-mem.")))
+    {
         failure.cause = Some(cause.clone());
         return;
     }

@@ -81,7 +81,7 @@ fn is_death(catalog: &Catalog, launches: &Launches, failure: &Failure) -> bool {
         }
         _ if is_request_to_end(failure) => false,
         _ if failure.traceback == Some(TracebackKind::Native) => true,
-        _ if failure.exit.is_some() => true,
+        _ if failure.exit.is_some() || signature.is_some_and(|s| s.def.role == Role::Exit) => true,
         _ if failure.traceback == Some(TracebackKind::Logged) => {
             role.is_worker_like() || role == ProcessRole::EngineCore
         }
