@@ -465,6 +465,8 @@ fn ahead_of_observer(launches: &Launches, failure: &Failure, others: Option<Stri
     let engine = launches.engine;
     let here = failure.site.phase.as_deref()?;
     others.filter(|phase| failure.observed && engine.tier(phase) > engine.tier(here))
+}
+
 /// What the mere form of a line tells: torch prefixes `[rank3]: ` only once a process group exists, NCCL speaks while
 /// communicators are set up, and a Ray task that fails in the middle of a job was working.
 fn joined(launches: &Launches, failure: &Failure, placed: &Placed) -> Option<String> {
