@@ -106,6 +106,7 @@ impl Catalog {
             owners.extend(one.signature.iter().map(|_| *file));
             all.signature.append(&mut one.signature);
             all.frame.append(&mut one.frame);
+            all.place.append(&mut one.place);
             all.exception.append(&mut one.exception);
             all.cause.append(&mut one.cause);
             all.remedy.append(&mut one.remedy);
@@ -135,7 +136,7 @@ impl Catalog {
             causes: all.cause,
             cause_index,
             remedies: all.remedy,
-            structure: Structure::new(all.frame, all.exception),
+            structure: Structure::new(all.frame, all.place, all.exception),
             hash: format!("{:016x}", hasher.digest()),
         })
     }

@@ -148,6 +148,20 @@ pub struct FrameDef {
     pub defer: bool,
 }
 
+/// A row of the table of places that fail in one way: an engine's own check, or a library's call with one error.
+/// It counts for exceptions of an ambiguous type that are raised right there, in the innermost frame.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlaceDef {
+    /// Suffix of the module path, or a directory part ending in `/`.
+    pub module: String,
+    /// Function names; empty means any function of the module.
+    #[serde(default)]
+    pub function: Vec<String>,
+    /// The cause.
+    pub cause: String,
+}
+
 /// A row of the exception table: type → family hint.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -326,6 +340,9 @@ pub struct DataFile {
     /// Frame table.
     #[serde(default)]
     pub frame: Vec<FrameDef>,
+    /// Places that fail in one way.
+    #[serde(default)]
+    pub place: Vec<PlaceDef>,
     /// Exception table.
     #[serde(default)]
     pub exception: Vec<ExceptionDef>,

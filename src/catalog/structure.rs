@@ -1,10 +1,10 @@
 //! What structure alone says: where in the code an exception arose, and of which type it is.
 //!
-//! Owns the frame and exception tables. Never looks at a message's words.
+//! Owns the tables of frames, places and exceptions. Never looks at a message's words.
 
 use std::collections::HashMap;
 
-use super::schema::{ExceptionDef, FrameDef};
+use super::schema::{ExceptionDef, FrameDef, PlaceDef};
 use crate::event::Frame;
 
 /// Whose code a frame belongs to.
@@ -41,15 +41,18 @@ pub struct Site {
     pub subsystem: Option<String>,
     /// Family that the place hints at.
     pub family: Option<String>,
+    /// Cause of an exception of an ambiguous type, where the innermost frame is a place that fails in one way.
+    pub cause: Option<String>,
     /// Cause of a device out-of-memory raised here.
     pub oom: Option<String>,
     /// Whether only rows that defer to their caller matched.
     pub deferred: bool,
 }
 
-/// The two tables, indexed.
+/// The tables, indexed.
 pub struct Structure {
     frames: Vec<FrameDef>,
+    places: Vec<PlaceDef>,
     by_function: HashMap<String, Vec<usize>>,
     by_module: Vec<usize>,
     exceptions: HashMap<String, ExceptionDef>,
@@ -57,7 +60,7 @@ pub struct Structure {
 
 impl Structure {
     /// Indexes the tables.
-    pub fn new(frames: Vec<FrameDef>, exceptions: Vec<ExceptionDef>) -> Self {
+    pub fn new(frames: Vec<FrameDef>, places: Vec<PlaceDef>, exceptions: Vec<ExceptionDef>) -> Self {
         let mut by_function: HashMap<String, Vec<usize>> = HashMap::new();
         let mut by_module = Vec::new();
         for (i, frame) in frames.iter().enumerate() {
@@ -71,6 +74,7 @@ impl Structure {
         let exceptions = exceptions.into_iter().map(|e| (e.kind.clone(), e)).collect();
         Self {
             frames,
+            places,
             by_function,
             by_module,
             exceptions,
@@ -98,6 +102,20 @@ impl Structure {
         best(named).or_else(|| best(&self.by_module))
     }
 
+    /// The cause that is typical of the place where one frame stands: a named function before a whole module, the longer
+    /// module path first.
+    fn place(&self, frame: &Frame) -> Option<&PlaceDef> {
+        let path = frame.file.replace('\\', "/");
+        let fits = |row: &&PlaceDef| {
+            let named = row.function.is_empty() || row.function.iter().any(|f| **f == *frame.function);
+            named && module_fits(&path, &row.module)
+        };
+        self.places
+            .iter()
+            .filter(fits)
+            .max_by_key(|row| (!row.function.is_empty(), row.module.len()))
+    }
+
     /// The phase that a method's name alone tells, where every row that has it says the same: `load_model` is
     /// `weight-load` in any program that drives workers as vLLM does. Common words (`run`, `step`) tell nothing.
     pub fn phase_of_method(&self, method: &str) -> Option<&str> {
@@ -119,7 +137,10 @@ impl Structure {
     /// Where a traceback arose: the innermost frame that a row knows; a row that defers leaves the phase to the
     /// next one outwards, keeping what it knows of family and subsystem.
     pub fn site(&self, frames: &[Frame]) -> Site {
-        let mut site = Site::default();
+        let mut site = Site {
+            cause: frames.last().and_then(|f| self.place(f)).map(|p| p.cause.clone()),
+            ..Site::default()
+        };
         let (mut fallback, mut deferred) = (None, false);
         for row in frames.iter().rev().filter_map(|f| self.frame(f)) {
             site.family = site.family.or_else(|| row.family.clone());
@@ -222,7 +243,7 @@ mod tests {
             row("eng/worker.py", &["profile"], "memory-profile", false),
             row("eng/layers/", &[], "weight-load", true),
         ];
-        let table = Structure::new(rows, Vec::new());
+        let table = Structure::new(rows, Vec::new(), Vec::new());
         let forward = frame("/opt/pytorch/torch/nn/module.py", "forward");
         let layer = frame("/srv/my-eng/eng/layers/linear.py", "forward");
         let profile = frame("/srv/eng/worker.py", "profile");
@@ -232,5 +253,25 @@ mod tests {
         assert_eq!((site.phase.as_deref(), site.deferred), (Some("weight-load"), true));
         let site = table.site(&[forward]);
         assert_eq!((site.phase, site.deferred), (None, true));
+    }
+
+    #[test]
+    fn only_the_innermost_frame_is_the_place_of_a_cause() {
+        let place = |module: &str, function: &[&str], cause: &str| PlaceDef {
+            module: module.to_owned(),
+            function: function.iter().map(|f| (*f).to_owned()).collect(),
+            cause: cause.to_owned(),
+        };
+        let places = vec![
+            place("eng/config/", &[], "config.invalid-value"),
+            place("eng/", &["check_quant"], "config.quantization"),
+        ];
+        let table = Structure::new(Vec::new(), places, Vec::new());
+        let check = frame("/srv/eng/config/model.py", "check_quant");
+        let other = frame("/srv/eng/config/model.py", "__post_init__");
+        let cause = |frames: &[Frame]| table.site(frames).cause;
+        assert_eq!(cause(&[check.clone()]).as_deref(), Some("config.quantization"));
+        assert_eq!(cause(&[check.clone(), other]).as_deref(), Some("config.invalid-value"));
+        assert_eq!(cause(&[check, frame("/srv/lib/json.py", "loads")]), None);
     }
 }

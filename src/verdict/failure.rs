@@ -368,10 +368,14 @@ fn rate_exception(catalog: &Catalog, exception: &Exception, failure: &mut Failur
     if row.wrapper {
         failure.worth = Worth::Carrier;
         failure.cause = None;
-    } else if row.consequence {
+        return;
+    }
+    if row.consequence {
         failure.worth = Worth::Downstream;
         failure.cause = None;
-    } else if let Some(cause) = &row.cause {
+        return;
+    }
+    if let Some(cause) = &row.cause {
         let family = cause.split('.').next().unwrap_or("");
         let agrees = failure
             .site
@@ -380,7 +384,15 @@ fn rate_exception(catalog: &Catalog, exception: &Exception, failure: &mut Failur
             .is_some_and(|f| f == family || f == cause);
         if !row.ambiguous || agrees {
             rate(catalog.strength(cause), Some(cause), failure);
+            return;
         }
+    }
+    // A place that fails in one way tells the cause of an exception whose type proves nothing, if the type's family does
+    // not speak against it. It stays an exception that no rule knows: its words may say something else.
+    let place = failure.site.cause.as_deref().filter(|_| row.ambiguous);
+    let contradicts = |cause: &str| row.family.as_deref().is_some_and(|f| !cause.starts_with(f));
+    if let Some(cause) = place.filter(|c| !contradicts(c)) {
+        failure.cause = Some(cause.to_owned());
     }
 }
 
