@@ -201,12 +201,12 @@ impl Machine {
         &self.entries
     }
 
-    /// The phase just before the event at `index`.
+    /// The phase just before the event at `index`. A process that is told to end is still judged by what it was doing.
     pub fn at(&self, index: usize) -> Option<&str> {
         self.entries
             .iter()
             .rev()
-            .find(|e| e.event < index)
+            .find(|e| e.event < index && e.phase != "shutdown")
             .map(|e| e.phase.as_str())
     }
 
