@@ -243,7 +243,10 @@ impl Filter {
                 if best.as_ref().is_some_and(|(b, _)| *b >= key) {
                     continue;
                 }
-                if let Some(captures) = signature.accepts(text, literal, found.start()) {
+                let quoted = || !exception && body.get(..found.start()).is_some_and(opens_quote);
+                if let Some(captures) = signature.accepts(text, literal, found.start())
+                    && !(signature.def.role.is_bad() && quoted())
+                {
                     best = Some((
                         key,
                         Hit {
@@ -257,6 +260,26 @@ impl Filter {
         }
         best.map(|(_, hit)| hit)
     }
+}
+
+/// Whether what follows in a message is a client's text: the path of a request, a prompt, a value of a JSON object.
+/// Patterns that begin anywhere in a message would read a failure in it.
+fn opens_quote(before: &str) -> bool {
+    const MARKS: [&str; 12] = [
+        "GET /",
+        "POST /",
+        "PUT /",
+        "PATCH /",
+        "HEAD /",
+        "DELETE /",
+        "OPTIONS /",
+        "{\"",
+        "prompt: '",
+        "prompt: \"",
+        "text='",
+        "text=\"",
+    ];
+    MARKS.iter().any(|mark| before.contains(mark))
 }
 
 fn preference(role: Role) -> u8 {

@@ -37,6 +37,16 @@ pub enum Role {
     NoLaunch,
 }
 
+impl Role {
+    /// Whether it speaks of something that went wrong.
+    pub fn is_bad(self) -> bool {
+        matches!(
+            self,
+            Self::Root | Self::Wrapper | Self::Consequence | Self::Degraded | Self::Exit
+        )
+    }
+}
+
 /// Where a signature may match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
