@@ -232,7 +232,7 @@ fn lines_and_bytes_point_to_the_text() {
                 &told
             };
             assert!(
-                plain.contains(&told),
+                plain.contains(told),
                 "{name}:{}: {told}\nis not in\n{plain}",
                 place.line
             );

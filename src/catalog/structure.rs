@@ -270,7 +270,10 @@ mod tests {
         let check = frame("/srv/eng/config/model.py", "check_quant");
         let other = frame("/srv/eng/config/model.py", "__post_init__");
         let cause = |frames: &[Frame]| table.site(frames).cause;
-        assert_eq!(cause(std::slice::from_ref(&check)).as_deref(), Some("config.quantization"));
+        assert_eq!(
+            cause(std::slice::from_ref(&check)).as_deref(),
+            Some("config.quantization")
+        );
         assert_eq!(cause(&[check.clone(), other]).as_deref(), Some("config.invalid-value"));
         assert_eq!(cause(&[check, frame("/srv/lib/json.py", "loads")]), None);
     }
