@@ -6,7 +6,7 @@ mod common;
 use common::{Text, examine_texts, healthy_vllm};
 use coroner::catalog::Catalog;
 use coroner::catalog::schema::Role;
-use coroner::report::model::Outcome;
+use coroner::report::model::{Outcome, Report};
 
 /// How each engine's log shows a text that a client sent.
 struct Engine {
@@ -152,4 +152,30 @@ fn a_healthy_log_that_quotes_failures_stays_healthy() {
         found.len(),
         found.join("\n")
     );
+}
+
+/// What a failed launch quotes before it dies hides nothing and takes nobody's place. Only the JSON value: a request
+/// before ready would itself say that the launch serves.
+#[test]
+fn a_failed_log_that_quotes_other_failures_keeps_its_root() {
+    let log = Text::read("corpus/flagship-c-graph-capture-oom.log");
+    let before = examine_texts(std::slice::from_ref(&log));
+    let [.., json] = ENGINES[0].quotes;
+    let lines = samples().into_iter().map(|sample| one_line(&json(sample)) + "\n");
+    let lines = lines.collect::<String>().replace("pid=819", "pid=3811");
+    let capture = log.text().find("Capturing CUDA graphs").expect("it captures");
+    let at = log.text()[..capture].rfind('\n').map_or(0, |at| at + 1);
+    let mut quoting = log.clone();
+    quoting.bytes.splice(at..at, lines.bytes());
+    let told = |report: &Report| {
+        let root = &report.root.as_ref().unwrap().place;
+        let cause = report.cause.as_ref().unwrap();
+        (
+            cause.id.clone(),
+            report.phase.clone(),
+            root.text.clone(),
+            root.process.clone(),
+        )
+    };
+    assert_eq!(told(&examine_texts(&[quoting])), told(&before));
 }
