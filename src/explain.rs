@@ -4,6 +4,7 @@
 //! looks at a log.
 
 mod layout;
+pub mod reference;
 
 use crate::catalog::Catalog;
 use crate::catalog::matcher::Signature;

@@ -42,7 +42,20 @@ pub enum Command {
     /// Print the page of a cause, signature, phase or remedy
     Explain {
         /// Its id, such as gpu-oom.graph-capture, or a family such as gpu-oom
-        id: String,
+        #[arg(required_unless_present = "all")]
+        id: Option<String>,
+        /// Print the pages of all causes, phases, signatures and remedies
+        #[arg(long, conflicts_with = "id")]
+        all: bool,
+        /// Form of the page; html with --all is a reference to browse
+        #[arg(
+            long,
+            value_enum,
+            default_value_t,
+            value_name = "terminal|markdown|html",
+            hide_possible_values = true
+        )]
+        format: PageFormat,
     },
     /// List the causes and signatures, or check rule files
     Catalog {
@@ -65,6 +78,18 @@ pub enum Command {
         )]
         rules: Rules,
     },
+}
+
+/// A form of a page of `explain`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum PageFormat {
+    /// Plain text
+    #[default]
+    Terminal,
+    /// To be pasted
+    Markdown,
+    /// One file for a browser
+    Html,
 }
 
 /// Work on rules.

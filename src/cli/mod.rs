@@ -20,9 +20,9 @@ use std::panic;
 use clap::Parser;
 
 use crate::catalog::Catalog;
-use crate::explain;
+use crate::explain::{self, reference};
 use crate::report::json;
-use args::{CatalogAction, Cli, Command};
+use args::{CatalogAction, Cli, Command, PageFormat};
 use error::CliError;
 use exit::{CLEAN, NO_REPORT};
 use output::{Output, remark};
@@ -58,10 +58,9 @@ fn act(cli: &Cli) -> Result<u8, CliError> {
         }
         None => examine::run(&cli.examine),
         Some(Command::Scan(args)) => scan::run(args),
-        Some(Command::Explain { id }) => {
+        Some(Command::Explain { id, format, .. }) => {
             let catalog = Catalog::load()?;
-            let page = explain::page(&catalog, id).ok_or_else(|| CliError::unknown_id(&catalog, id))?;
-            Output::Stdout.write(&page)?;
+            Output::Stdout.write(&pages(&catalog, id.as_deref(), *format)?)?;
             Ok(CLEAN)
         }
         Some(Command::Catalog {
@@ -80,4 +79,22 @@ fn act(cli: &Cli) -> Result<u8, CliError> {
             Ok(status)
         }
     }
+}
+
+/// The page of an id, or all pages.
+fn pages(catalog: &Catalog, id: Option<&str>, format: PageFormat) -> Result<String, CliError> {
+    let ids: Vec<&str> = match id {
+        Some(id) => vec![id],
+        None => explain::ids(catalog).collect(),
+    };
+    let mut pages = Vec::new();
+    for id in &ids {
+        pages.push(explain::page(catalog, id).ok_or_else(|| CliError::unknown_id(catalog, id))?);
+    }
+    let title = id.unwrap_or("What coroner knows");
+    Ok(match format {
+        PageFormat::Terminal => pages.join("\n"),
+        PageFormat::Markdown => reference::markdown(catalog, &ids),
+        PageFormat::Html => reference::html(catalog, title, &ids),
+    })
 }

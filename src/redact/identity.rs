@@ -230,7 +230,8 @@ impl Known {
             // Not `model_impl: auto` and its like.
             Field::Value(name)
                 if (name.contains("model") || name.contains("tokenizer"))
-                    && (text.contains('/') || text.bytes().any(|b| b.is_ascii_digit())) =>
+                    && (text.contains('/') || text.bytes().any(|b| b.is_ascii_digit()))
+                    && text.bytes().any(|b| b.is_ascii_alphabetic()) =>
             {
                 model(text);
             }

@@ -228,6 +228,21 @@ fn a_redacted_report_still_names_cause_rank_and_remedy_and_says_its_level() {
 }
 
 #[test]
+fn advice_on_a_secret_stays() {
+    let mut report = sample::graph_capture();
+    let change = &mut report.remedies[0].change[0];
+    change.name = "HF_TOKEN".into();
+    change.from = Some("zzz-yyy-111".into());
+    change.to = Some("a token that may read the model".into());
+    report.launch.settings.insert("model_scale".into(), "0.002".into());
+    Redactor::new(Level::All, Vec::new(), Names::default()).apply(&mut report);
+    let change = &report.remedies[0].change[0];
+    assert_eq!(change.from.as_deref(), Some("secret-1"));
+    assert_eq!(change.to.as_deref(), Some("a token that may read the model"));
+    assert_eq!(report.launch.settings["model_scale"], "0.002");
+}
+
+#[test]
 fn counts_say_what_was_replaced() {
     let mut report = sample::quiet(Outcome::Healthy, "10.0.0.1 and 10.0.0.2 and 10.0.0.1");
     Redactor::new(Level::Identity, Vec::new(), Names::default()).apply(&mut report);

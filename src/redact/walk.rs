@@ -276,9 +276,9 @@ fn remedy(remedy: &mut Remedy, visit: &mut Visit<'_>) {
     } in change
     {
         each([&mut *name], visit);
-        for value in from.iter_mut().chain(to) {
-            visit(Field::Value(name), value);
-        }
+        from.iter_mut().for_each(|from| visit(Field::Value(name), from));
+        // The new value is advice, such as “a token that may read the model”.
+        each(to, visit);
     }
 }
 

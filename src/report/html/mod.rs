@@ -65,28 +65,36 @@ impl Page {
     }
 
     fn end(self, report: &Report) -> String {
-        let policy = format!(
-            "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
-            base64(&Sha256::digest(CSS)),
-            base64(&Sha256::digest(SCRIPT))
-        );
-        format!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
-             <meta name=\"redaction\" content=\"{}\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"referrer\" content=\"no-referrer\">\n\
-             <title>{}</title>\n<style>{CSS}</style>\n</head>\n<body>\n{}\n\
-             <nav aria-label=\"Parts of this report\">\n<ul>\n{}</ul>\n</nav>\n<main>\n{}</main>\n\
-             <footer><p>{}</p></footer>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
-            escape(report.redaction.as_ref().map_or("none", |r| r.level.as_str())),
-            escape(&report.headline),
+        let body = format!(
+            "{}\n<nav aria-label=\"Parts of this report\">\n<ul>\n{}</ul>\n</nav>\n<main>\n{}</main>\n\
+             <footer><p>{}</p></footer>",
             self.head,
             self.nav,
             self.body,
             escape(&words::colophon(report)),
-        )
+        );
+        let level = report.redaction.as_ref().map_or("none", |r| r.level.as_str());
+        let head = format!("<meta name=\"redaction\" content=\"{}\">\n", escape(level));
+        document(&report.headline, &head, &body)
     }
+}
+
+/// A whole document around a body, with the policy, the style and the script that all pages have.
+pub fn document(title: &str, head: &str, body: &str) -> String {
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        base64(&Sha256::digest(CSS)),
+        base64(&Sha256::digest(SCRIPT))
+    );
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n{head}\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>{}</title>\n<style>{CSS}</style>\n</head>\n<body>\n{body}\n\
+         <script>{SCRIPT}</script>\n</body>\n</html>\n",
+        escape(title),
+    )
 }
 
 /// Outcome, headline, facts and story.
@@ -370,7 +378,7 @@ fn code(text: &str) -> String {
 }
 
 /// Text of an element or an attribute.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let clean = safe(text);
     let mut out = String::with_capacity(clean.len() + 16);
     for c in clean.chars() {
