@@ -32,6 +32,8 @@ const MAX_SAME: u32 = 40;
 const MAX_UNKNOWN: u32 = 20;
 /// Speakers kept apart in one source; further ones share one entry.
 const MAX_SPEAKERS: usize = 20_000;
+/// Speakers found again without a look-up.
+const RECENT: usize = 1024;
 /// Launches under way at once that are told apart in one source.
 const MAX_LAUNCHES: usize = 64;
 /// Look-ups of quoted texts within quoted texts.
@@ -91,6 +93,7 @@ pub struct Reader<'c> {
     heard: Vec<Heard>,
     speakers: HashMap<Arc<Speaker>, usize>,
     last_speaker: usize,
+    recent: Vec<usize>,
     assembler: Assembler<Mark>,
     blocks: Vec<Block<Mark>>,
     seen: HashMap<(usize, SignatureId), u32>,
@@ -134,6 +137,7 @@ impl<'c> Reader<'c> {
             heard: Vec::new(),
             speakers: HashMap::new(),
             last_speaker: usize::MAX,
+            recent: vec![usize::MAX; RECENT],
             assembler: Assembler::default(),
             blocks: Vec::new(),
             seen: HashMap::new(),
@@ -160,8 +164,8 @@ impl<'c> Reader<'c> {
         if let Some(stamp) = &stamp {
             self.last_stamp = Some(stamp.clone());
         }
-        self.note_heard(speaker, record.line, stamp.clone());
-        self.message(record, &head, speaker, stamp);
+        self.note_heard(speaker, record.line, stamp);
+        self.message(record, &head, speaker);
         self.take_blocks();
         self.remember(record);
     }
@@ -208,7 +212,7 @@ impl<'c> Reader<'c> {
         self.root_seen && self.end_seen
     }
 
-    fn message(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize, stamp: Option<Stamp>) {
+    fn message(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize) {
         let message = head.message;
         let bare = !head.logged && head.label.is_none();
         let key = key_of(record, head);
@@ -219,7 +223,7 @@ impl<'c> Reader<'c> {
             file: head.file,
         });
         let ends = hit.as_ref().is_some_and(|h| self.ends_block(h));
-        if head.logged {
+        if head.logged && self.assembler.is_open() {
             let bare_key = key_of(record, &Header::default());
             if head.label.is_none() {
                 self.assembler.interrupt_bare(bare_key, key, &mut self.blocks);
@@ -245,8 +249,9 @@ impl<'c> Reader<'c> {
             message,
             logged: head.logged,
         };
-        let mark = Mark {
-            place: self.place(record, &stamp),
+        let (input, time) = (self.input, self.last_stamp.clone());
+        let mark = || Mark {
+            place: place(input, record, time.clone()),
             speaker,
         };
         let is_head = message.trim_end().ends_with("Traceback (most recent call last):");
@@ -261,7 +266,7 @@ impl<'c> Reader<'c> {
             return;
         }
         if let Some(hit) = hit {
-            self.known(record, head, speaker, &mark.place, message, &hit);
+            self.known(record, head, speaker, message, &hit);
             return;
         }
         self.benign_intro = None;
@@ -274,13 +279,13 @@ impl<'c> Reader<'c> {
             if BELOW.iter().any(|b| kind.ends_with(b)) || text.trim_end().ends_with(':') {
                 self.assembler.begin_bare(key, line, &mark, kind, text);
             } else {
-                self.bare_exception(speaker, mark.place, kind, text, head.logged);
+                self.bare_exception(speaker, mark().place, kind, text, head.logged);
             }
         } else if head.level.is_some_and(|l| l >= Level::Error) && !message.trim().is_empty() {
             let count = self.unknown.entry(speaker).or_default();
             *count += 1;
             if *count <= MAX_UNKNOWN {
-                let event = self.event(mark.place, speaker, Fact::UnknownError);
+                let event = self.event(mark().place, speaker, Fact::UnknownError);
                 self.push(event);
             }
         }
@@ -295,15 +300,7 @@ impl<'c> Reader<'c> {
         )
     }
 
-    fn known(
-        &mut self,
-        record: &Record<'_>,
-        head: &Header<'_>,
-        speaker: usize,
-        place: &Place,
-        message: &str,
-        hit: &Hit<'_>,
-    ) {
+    fn known(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize, message: &str, hit: &Hit<'_>) {
         let Some(signature) = self.catalog.signature(hit.id) else {
             return;
         };
@@ -333,13 +330,14 @@ impl<'c> Reader<'c> {
             self.dropped += u64::from(*count > MAX_SAME);
             return;
         }
-        if let Some(earlier) = self.completed_by(&signature.def.completes, place.line) {
+        if let Some(earlier) = self.completed_by(&signature.def.completes, record.line) {
             earlier.figures.extend(captured.figures);
             if captured.victim.pid.is_some() {
                 earlier.victim.pid = captured.victim.pid;
             }
             return;
         }
+        let place = place(self.input, record, self.last_stamp.clone());
         let mut event = self.event(place.clone(), speaker, Fact::Known);
         event.signature = Some(hit.id);
         event.settings = captured.settings;
@@ -358,7 +356,7 @@ impl<'c> Reader<'c> {
         event.repeated = record.repeated;
         if let Some(inner) = captured.inner
             && signature.def.quotes
-            && let Some((quoted, inner)) = self.quoted(&inner, place)
+            && let Some((quoted, inner)) = self.quoted(&inner, &place)
         {
             event.figures.extend(inner.figures);
             event.fact = Fact::Traceback(Box::new(quoted));
@@ -681,16 +679,6 @@ impl<'c> Reader<'c> {
         }
     }
 
-    fn place(&self, record: &Record<'_>, stamp: &Option<Stamp>) -> Place {
-        Place {
-            input: self.input,
-            line: record.line,
-            byte: record.byte,
-            time: stamp.clone().or_else(|| self.last_stamp.clone()),
-            text: cut(&record.shown, TEXT_LIMIT).into(),
-        }
-    }
-
     fn learn(&mut self, speaker: usize, captured: &Captured) {
         let Some(heard) = self.heard.get_mut(speaker) else {
             return;
@@ -740,17 +728,22 @@ impl<'c> Reader<'c> {
         } else {
             head.coords
         };
-        if let Some(last) = self.heard.get(self.last_speaker) {
-            let s = &last.speaker;
-            if s.label.as_deref() == label
+        let same = |heard: &Heard| {
+            let s = &heard.speaker;
+            s.label.as_deref() == label
                 && s.pid == pid
                 && s.rank == rank
                 && s.program == program
                 && s.node.as_deref() == node
                 && s.container == tag.container
                 && s.coords == coords
-            {
-                return self.last_speaker;
+        };
+        // Streams of many processes alternate: the last one in this slot mostly is the one.
+        let slot = slot(label, node, pid, rank);
+        for index in [self.last_speaker, self.recent[slot]] {
+            if self.heard.get(index).is_some_and(same) {
+                self.last_speaker = index;
+                return index;
             }
         }
         let speaker = Speaker {
@@ -781,8 +774,17 @@ impl<'c> Reader<'c> {
                 self.heard.len() - 1
             }
         };
+        self.recent[slot] = self.last_speaker;
         self.last_speaker
     }
+}
+
+/// Which slot of the recent speakers one goes to.
+fn slot(label: Option<&str>, node: Option<&str>, pid: Option<i64>, rank: Option<u32>) -> usize {
+    let words = [label, node].map(|word| xxhash_rust::xxh3::xxh3_64(word.unwrap_or_default().as_bytes()));
+    let numbers = pid.unwrap_or(0).cast_unsigned() ^ u64::from(rank.unwrap_or(0)) << 32;
+    let mixed = (words[0] ^ words[1].rotate_left(21) ^ numbers).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    usize::try_from(mixed >> 32).unwrap_or(0) % RECENT
 }
 
 /// Which exception of a chain states the cause: the oldest one with a strong signature, else the oldest that is more
@@ -847,6 +849,17 @@ fn key_of(record: &Record<'_>, head: &Header<'_>) -> u64 {
     )
         .hash(&mut hasher);
     hasher.finish()
+}
+
+/// Where a record stands.
+fn place(input: InputId, record: &Record<'_>, time: Option<Stamp>) -> Place {
+    Place {
+        input,
+        line: record.line,
+        byte: record.byte,
+        time,
+        text: cut(&record.shown, TEXT_LIMIT).into(),
+    }
 }
 
 fn cut(text: &str, limit: usize) -> &str {

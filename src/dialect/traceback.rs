@@ -46,6 +46,9 @@ pub struct RawFrame {
     pub code: String,
 }
 
+/// Gives the place of the line at hand; called only for lines that are kept, which few are.
+pub type Site<'a, P> = &'a dyn Fn() -> P;
+
 /// One exception of a finished block; `P` is the caller's place type.
 #[derive(Debug, Clone)]
 pub struct RawException<P> {
@@ -153,7 +156,7 @@ impl<P: Clone> Assembler<P> {
         key: u64,
         bare: bool,
         line: Line<'_>,
-        place: &P,
+        place: Site<'_, P>,
         ends: bool,
         out: &mut Vec<Block<P>>,
     ) -> Taken {
@@ -194,15 +197,20 @@ impl<P: Clone> Assembler<P> {
     }
 
     /// Opens a block at an exception line that has no traceback above it, for the lines of its message below.
-    pub fn begin_bare(&mut self, key: u64, line: Line<'_>, place: &P, kind: &str, message: &str) {
+    pub fn begin_bare(&mut self, key: u64, line: Line<'_>, place: Site<'_, P>, kind: &str, message: &str) {
         self.insert(key, Shape::Python, line, place);
         if let Some(open) = self.open.get_mut(&key) {
             open.current.kind = kind.to_owned();
-            open.current.lines.push((message.to_owned(), place.clone()));
+            open.current.lines.push((message.to_owned(), place()));
             open.bytes = message.len();
             open.state = State::Message;
             open.block.bare = true;
         }
+    }
+
+    /// Whether any block is unfinished.
+    pub fn is_open(&self) -> bool {
+        !self.open.is_empty()
     }
 
     /// Tells that a line with a header came whose key is another one of the same speaker: its open message ends.
@@ -242,7 +250,15 @@ impl<P: Clone> Assembler<P> {
         }
     }
 
-    fn begin(&mut self, key: u64, bare: bool, head: Head, line: Line<'_>, place: &P, out: &mut Vec<Block<P>>) -> Taken {
+    fn begin(
+        &mut self,
+        key: u64,
+        bare: bool,
+        head: Head,
+        line: Line<'_>,
+        place: Site<'_, P>,
+        out: &mut Vec<Block<P>>,
+    ) -> Taken {
         let target = if self.open.contains_key(&key) || !bare {
             key
         } else {
@@ -278,7 +294,7 @@ impl<P: Clone> Assembler<P> {
         Taken::Yes
     }
 
-    fn insert(&mut self, key: u64, shape: Shape, line: Line<'_>, place: &P) {
+    fn insert(&mut self, key: u64, shape: Shape, line: Line<'_>, place: Site<'_, P>) {
         let block = Block {
             chain: Vec::new(),
             shape,
@@ -288,7 +304,7 @@ impl<P: Clone> Assembler<P> {
             torn: false,
             bare: false,
             key,
-            opener: place.clone(),
+            opener: place(),
         };
         let open = Open {
             block,
@@ -303,7 +319,7 @@ impl<P: Clone> Assembler<P> {
         self.open.insert(key, open);
     }
 
-    fn native(&mut self, key: u64, text: &str, line: Line<'_>, place: &P, out: &mut Vec<Block<P>>) -> Taken {
+    fn native(&mut self, key: u64, text: &str, line: Line<'_>, place: Site<'_, P>, out: &mut Vec<Block<P>>) -> Taken {
         if is_thread_head(text) {
             // Only the current thread's frames tell where the process was; other threads may stand above it.
             let current = text.starts_with("Current thread");
@@ -324,7 +340,7 @@ impl<P: Clone> Assembler<P> {
         if let Some(open) = self.open.get_mut(&key) {
             open.current.kind = "Fatal Python error".to_owned();
             let message = text.strip_prefix("Fatal Python error: ").unwrap_or(text);
-            open.current.lines.push((message.to_owned(), place.clone()));
+            open.current.lines.push((message.to_owned(), place()));
             open.state = State::Frames;
         }
         // The banner itself is also a message that the catalog may know.
@@ -352,7 +368,7 @@ enum Step {
     Done,
 }
 
-fn step<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: &P, ends: bool) -> Step {
+fn step<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: Site<'_, P>, ends: bool) -> Step {
     if open.block.shape == Shape::Native {
         return step_native(open, text, line);
     }
@@ -387,7 +403,7 @@ fn step<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: &P, end
     }
 }
 
-fn step_frames<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: &P) -> Step {
+fn step_frames<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: Site<'_, P>) -> Step {
     let indented = text.starts_with("    ") || text.starts_with('\t');
     if indented || text.trim_start().starts_with("[Previous line repeated") {
         if let Some(last) = open.current.frames.last_mut()
@@ -401,7 +417,7 @@ fn step_frames<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: 
     }
     if let Some((kind, message)) = exception_line(text).or_else(|| bare_kind(text)) {
         open.current.kind = kind.to_owned();
-        open.current.lines.push((message.to_owned(), place.clone()));
+        open.current.lines.push((message.to_owned(), place()));
         open.bytes = message.len();
         open.state = State::Message;
         open.after_blank = false;
@@ -419,7 +435,7 @@ fn step_frames<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: 
     if open.bytes > 200 { Step::Done } else { Step::Kept }
 }
 
-fn step_message<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: &P, ends: bool) -> Step {
+fn step_message<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: Site<'_, P>, ends: bool) -> Step {
     let trimmed = text.trim();
     if trimmed.starts_with("The above exception was the direct cause of")
         || trimmed.starts_with("During handling of the above exception")
@@ -452,7 +468,7 @@ fn step_message<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place:
     // A carrier's header line (`ray::Worker.load() (pid=…)`) is followed by remote frames: wait for them.
     if open.bytes + text.len() <= MAX_MESSAGE_BYTES {
         open.bytes += text.len() + 1;
-        open.current.lines.push((text.trim_end().to_owned(), place.clone()));
+        open.current.lines.push((text.trim_end().to_owned(), place()));
     }
     open.block.last_line = line.no;
     Step::Kept
@@ -690,7 +706,7 @@ mod tests {
                 message: text,
                 logged: false,
             };
-            let _ = assembler.offer(1, true, line, &no, false, &mut out);
+            let _ = assembler.offer(1, true, line, &|| no, false, &mut out);
         }
         assembler.finish(&mut out);
         out
