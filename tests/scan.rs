@@ -177,9 +177,29 @@ fn the_status_tells_what_was_read_and_what_was_found() {
     assert_eq!(status(&scan(dir.path(), &["--fail-on", "nccl,degraded", "a"])), 0);
     assert_eq!(status(&scan(dir.path(), &["b/core"])), 2);
     assert_eq!(status(&scan(dir.path(), &["no-such-folder"])), 2);
+    let stdin = scan(dir.path(), &["-"]);
+    assert!(status(&stdin) == 2 && text(&stdin.stderr).contains("use `coroner -`"));
     assert_eq!(status(&scan(dir.path(), &["--fail-on", "nonsense", "a"])), 2);
     assert_eq!(status(&scan(dir.path(), &["--incident", "no-group", "a"])), 2);
     assert_eq!(status(&scan(dir.path(), &["--glob", "{", "a"])), 2);
+}
+
+#[test]
+fn no_record_shows_a_secret() {
+    let dir = tempfile::tempdir().unwrap();
+    let token = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz01234567";
+    put(
+        dir.path(),
+        "a.log",
+        format!("ValueError: the token {token} is refused\n").as_bytes(),
+    );
+    for format in ["json", "csv", "summary", "markdown", "html"] {
+        let output = text(&scan(dir.path(), &["--format", format, "."]).stdout);
+        assert!(
+            output.contains("secret-") && !output.contains(token),
+            "{format}: {output}"
+        );
+    }
 }
 
 #[test]

@@ -159,7 +159,7 @@ impl Walk {
             }
             Some(kind) if kind.is_file() => self.file(&entry),
             _ if inside => {}
-            Some(_) if entry.is_stdin() => self.unreadable(path, "standard input is one incident: use `coroner -`"),
+            _ if entry.is_stdin() => self.unreadable(path, "standard input is one incident: use `coroner -`"),
             // A link that leads nowhere, a pipe, a socket, a device.
             _ => match fs::metadata(path) {
                 Err(e) => self.unreadable(path, &explain(&e)),
