@@ -149,10 +149,13 @@ impl Digest {
         self.cause.as_ref().map(|cause| cause.id.as_str())
     }
 
-    /// GPU-hours between the start and the death, where the log tells both and the number of GPUs.
+    /// GPU-hours between the start and the death, where the log tells both and the number of GPUs. A wrong stamp among
+    /// thousands of logs must not outweigh all others: what took longer than a month is not counted.
     pub fn gpu_hours(&self) -> Option<f64> {
+        const MONTH: f64 = 30.0 * 86_400.0;
         let gpus = self.launch.gpus.or(self.launch.world_size)?;
-        Some(self.launch.seconds_to_death? * f64::from(gpus) / 3600.0)
+        let seconds = self.launch.seconds_to_death.filter(|s| (0.0..=MONTH).contains(s))?;
+        Some(seconds * f64::from(gpus) / 3600.0)
     }
 
     /// When the launch died, or started, as far as the log tells. A stamp without a year takes it from the time the
@@ -229,5 +232,7 @@ mod tests {
         assert_eq!(digest.gpu_hours(), None);
         digest.launch.world_size = Some(8);
         assert_eq!(digest.gpu_hours(), Some(2.0));
+        digest.launch.seconds_to_death = Some(1e8);
+        assert_eq!(digest.gpu_hours(), None);
     }
 }
