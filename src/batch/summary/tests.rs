@@ -63,7 +63,7 @@ fn the_text_says_what_was_counted() {
     assert!(line("nccl.ib").starts_with("nccl.ib 10 33 %"));
     assert!(line("nccl.ib").contains("2026-01-02 2026-03-02 run/2|<b>.log"));
     assert!(line("ValueError: part # of").contains(" 10 "));
-    assert_eq!(line("east"), "east 20 20 100 % 866.7");
+    assert_eq!(line("east"), "east 20 20 100 % 8.4");
     assert!(line("graph-capture").ends_with("5 min"));
     assert_eq!(text.matches("it is a folder").count(), NAMED);
     assert!(text.contains("and 2 more"));
