@@ -12,8 +12,6 @@
 
 mod gates;
 mod repeats;
-#[cfg(test)]
-mod tests;
 
 use std::io::{self, Read};
 
@@ -172,3 +170,6 @@ fn look_behind(window: &[u8], at: usize) -> usize {
 fn line_start(window: &[u8], at: usize) -> usize {
     memrchr(b'\n', &window[..at.min(window.len())]).map_or(0, |end| end + 1)
 }
+
+#[cfg(test)]
+mod tests;
