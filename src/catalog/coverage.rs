@@ -174,7 +174,8 @@ fn lookup(catalog: &Catalog, fragment: &str) -> Option<SignatureId> {
 /// answered by it, so this covers what no trial text can guess: figures of several kinds in one message.
 fn sampled(catalog: &Catalog, fragment: &str) -> Option<SignatureId> {
     let pieces = super::trials::fixed(fragment);
-    if pieces.iter().map(|p| p.len()).sum::<usize>() < 10 {
+    let one_word = !fragment.trim().contains(char::is_whitespace);
+    if one_word || pieces.iter().map(|p| p.len()).sum::<usize>() < 10 {
         return None;
     }
     let holds = |sample: &String| {

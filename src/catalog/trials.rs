@@ -8,11 +8,26 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// What stands for a variable part. `<n>` and the like count, `<stdin>` does not occur in the notes.
-static PLACEHOLDER: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"…|\.\.\.|\{[^{}]*\}|<[A-Za-z_ ]+>|%(?:\.\d+)?[srdif]|\b[A-Z]\b").ok());
+static PLACEHOLDER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"…|\.\.\.|\{[^{}]*\}|<[A-Za-z_ ]+>|%(?:\.\d+)?[srdif]|--x\b|\b(?:[A-Z]|NNN|PID)\b").ok()
+});
 
 /// A part that may be missing.
 static OPTIONAL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\[([^\[\]]+)\]").ok());
+
+/// Shorthand for one of several printed forms, and what is taken for it: `GB/GiB`, `'a'/'b'`, `IPv4/IPv6`, `{n}ms/{s}s`,
+/// and small letters in brackets for figures.
+static SHORTHAND: LazyLock<Option<[(Regex, &str); 4]>> = LazyLock::new(|| {
+    Some([
+        (Regex::new(r"\bGB/GiB\b").ok()?, "GiB"),
+        (Regex::new(r"\bIPv4/IPv6\b").ok()?, "IPv6"),
+        (
+            Regex::new(r"('[^']*'|\{[^{}]*\}ms)(?:/'[^']*'|/\{[^{}]*\}s)+").ok()?,
+            "$1",
+        ),
+        (Regex::new(r"\([a-z]([,)])").ok()?, "(…$1"),
+    ])
+});
 
 /// Values for the variable parts, the likeliest first: counts, sizes, names, paths, addresses, statuses, lists.
 const VALUES: &[&str] = &[
@@ -33,7 +48,7 @@ const VALUES: &[&str] = &[
 /// Texts that a program might print for the fragment, without doubles. The fragment itself is the first.
 pub fn trials(fragment: &str) -> Vec<String> {
     let mut out = vec![fragment.to_owned()];
-    for one in alternatives(fragment) {
+    for one in alternatives(&plain(fragment)) {
         for part in optional(&one) {
             for value in VALUES {
                 let text = fill(&part, value);
@@ -52,7 +67,7 @@ pub fn fixed(fragment: &str) -> Vec<String> {
     let Some(placeholder) = PLACEHOLDER.as_ref() else {
         return vec![fragment.to_owned()];
     };
-    let first = alternatives(fragment).into_iter().next().unwrap_or_default();
+    let first = alternatives(&plain(fragment)).into_iter().next().unwrap_or_default();
     let bare = OPTIONAL
         .as_ref()
         .map_or_else(|| first.clone(), |r| r.replace_all(&first, "…").into_owned());
@@ -64,6 +79,16 @@ pub fn fixed(fragment: &str) -> Vec<String> {
         })
         .filter(|p| p.len() >= 3)
         .collect()
+}
+
+/// The fragment without shorthand.
+fn plain(fragment: &str) -> String {
+    let Some(shorthand) = SHORTHAND.as_ref() else {
+        return fragment.to_owned();
+    };
+    shorthand.iter().fold(fragment.to_owned(), |text, (regex, with)| {
+        regex.replace_all(&text, *with).into_owned()
+    })
 }
 
 /// `bind|listen failed` is `bind failed` or `listen failed`.
@@ -117,6 +142,16 @@ mod tests {
         let texts = trials("Call to bind|listen failed with %s");
         assert!(texts.iter().any(|t| t == "Call to bind failed with name"));
         assert!(texts.iter().any(|t| t == "Call to listen failed with name"));
+    }
+
+    #[test]
+    fn shorthand_becomes_one_printed_form() {
+        let texts = trials("Failed with result 'signal'/'timeout' after {n}ms/{s}s (a), N GB/GiB");
+        assert!(
+            texts
+                .iter()
+                .any(|t| t == "Failed with result 'signal' after 7ms (7), 7 GiB")
+        );
     }
 
     #[test]
