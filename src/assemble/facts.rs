@@ -8,6 +8,7 @@ use crate::catalog::Catalog;
 use crate::catalog::matcher::Signature;
 use crate::event::Program;
 use crate::launch::Launches;
+use crate::launch::machine::Engine;
 use crate::remedy::Evidence;
 use crate::report::model::{Launch, LaunchIds, Measurement, Platform};
 use crate::time::Stamp;
@@ -206,6 +207,19 @@ fn version(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option<Str
     events()
         .find_map(|p| own(&p.event))
         .or_else(|| launches.events.iter().find_map(|p| own(&p.event)))
+        .or_else(|| nccl_version(launches))
+}
+
+/// A job that shows nothing above torch and NCCL has NCCL's version.
+fn nccl_version(launches: &Launches) -> Option<String> {
+    if !matches!(launches.engine, Engine::Nccl | Engine::Torch) {
+        return None;
+    }
+    let settings = launches.events.iter().flat_map(|p| &p.event.settings);
+    settings
+        .into_iter()
+        .find(|(n, _)| &**n == "nccl_version")
+        .map(|(_, v)| v.to_string())
 }
 
 fn under(launches: &Launches, programs: &BTreeMap<&str, ()>) -> Vec<&'static str> {

@@ -11,7 +11,7 @@ pub mod outcome;
 
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
-use crate::event::{Exception, Fact};
+use crate::event::{Exception, ExitStatus, Fact};
 use crate::launch::Launches;
 use crate::report::model::Outcome;
 
@@ -69,10 +69,11 @@ pub fn judge(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Verd
 }
 
 fn convict(catalog: &Catalog, launches: &Launches, verdict: &mut Verdict) {
-    let failures = &verdict.failures;
-    let Some(root_index) = causality::root(catalog, launches, failures) else {
+    let Some(root_index) = causality::root(catalog, launches, &verdict.failures) else {
         return;
     };
+    attribute(launches, &mut verdict.failures, root_index);
+    let failures = &verdict.failures;
     let Some(root) = failures.get(root_index) else { return };
     verdict.root = Some(root_index);
     let unnamed = if root.worth <= Worth::Downstream && root.traceback.is_none() {
@@ -123,6 +124,28 @@ fn convict(catalog: &Catalog, launches: &Launches, verdict: &mut Verdict) {
         .collect();
     verdict.rivals = rivals(failures, root_index, &cause, &copies);
     verdict.cause = Some(cause);
+}
+
+/// A traceback without a prefix is of the process that its parent reports dead, if it reports exactly one.
+fn attribute(launches: &Launches, failures: &mut [Failure], root: usize) {
+    let Some(raw) = failures
+        .get(root)
+        .filter(|f| f.traceback.is_some() && f.process == f.teller)
+    else {
+        return;
+    };
+    if launches.processes.get(raw.process).explicit {
+        return;
+    }
+    let told = failures.iter().filter(|f| f.process != f.teller && !f.survived);
+    let ended = told
+        .filter(|f| f.exit.is_some_and(|e| matches!(e, ExitStatus::Code(c) if c != 0)) || f.worth == Worth::Carrier);
+    let dead: std::collections::BTreeSet<_> = ended.map(|f| f.process).collect();
+    if let (Some(&only), 1) = (dead.first(), dead.len())
+        && let Some(raw) = failures.get_mut(root)
+    {
+        raw.process = only;
+    }
 }
 
 /// Rival causes, best first: other named causes among the failures, each once.
