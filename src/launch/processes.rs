@@ -392,7 +392,8 @@ fn key(
     node: Option<Arc<str>>,
     nodes: &HashMap<i64, Vec<Arc<str>>>,
 ) -> Key {
-    let own_file = file.pid.filter(|_| !speaker.explicit || speaker.pid == file.pid);
+    // A line without a pid in a process's own file is that process's, whatever label it carries.
+    let own_file = file.pid.filter(|_| speaker.pid.is_none());
     if let Some(pid) = speaker.pid.or(own_file) {
         let node = match nodes.get(&pid).map(Vec::as_slice) {
             Some([only]) => Some(only.clone()),

@@ -444,7 +444,7 @@ fn place_in_phase(
         (Some(phase), PhaseBasis::Text)
     } else if let Some(phase) = marker.filter(|_| !teller_is_observer) {
         (Some(phase), PhaseBasis::Marker)
-    } else if let Some(phase) = others() {
+    } else if let Some(phase) = others().filter(|p| p != "cluster-join" || !works_on_ray(launches, failure)) {
         (Some(phase), PhaseBasis::Others)
     } else if let Some(phase) = joined(launches, failure, placed) {
         (Some(phase), PhaseBasis::Cause)
@@ -487,13 +487,21 @@ fn joined(launches: &Launches, failure: &Failure, placed: &Placed) -> Option<Str
     let nccl = speaker.program == Program::Nccl;
     match launches.engine {
         Engine::Nccl | Engine::Torch if torch_rank || nccl => Some("distributed-init".to_owned()),
-        Engine::Ray => {
-            let working =
-                matches!(failure.cause.as_deref(), Some(c) if c.starts_with("host-mem.") || c == "ray.worker-died");
-            working.then(|| "serving".to_owned())
-        }
+        Engine::Ray => works_on_ray(launches, failure).then(|| "serving".to_owned()),
         _ => None,
     }
+}
+
+/// Whether a job without an engine died of something that only happens to tasks and actors at work on a cluster that
+/// had come up.
+fn works_on_ray(launches: &Launches, failure: &Failure) -> bool {
+    let cause = failure.cause.as_deref().unwrap_or("");
+    let of_work = cause.starts_with("host-mem.")
+        || matches!(
+            cause,
+            "ray.worker-died" | "ray.raylet-died" | "ray.node-died" | "env.disk-full"
+        );
+    launches.engine == Engine::Ray && of_work
 }
 
 /// `gpu-oom.*`: the allocation is named after the phase it failed in.
