@@ -407,9 +407,14 @@ fn place_in_phase(
 ) {
     let event = &placed.event;
     let signature = event.signature.and_then(|id| catalog.signature(id));
-    let text = signature
-        .filter(|s| s.def.role != Role::Phase)
-        .and_then(|s| s.def.phase.clone());
+    let told = match &event.fact {
+        Fact::Traceback(t) => t.chain.get(t.chosen).and_then(|e| e.told_phase.as_deref()),
+        _ => None,
+    };
+    let own = signature.filter(|s| s.def.role != Role::Phase);
+    let text = told
+        .map(ToOwned::to_owned)
+        .or_else(|| own.and_then(|s| s.def.phase.clone()));
     let marker = launches
         .phase_before(attempt, failure.process, index)
         .map(ToOwned::to_owned);
