@@ -551,10 +551,21 @@ impl<'c> Reader<'c> {
         let mut stated_at = place.clone();
         let (mut signature, mut captured, mut forwarded, mut told_phase) = (None, Captured::default(), false, None);
         if let Some(hit) = hit {
+            // Where the exception line itself says as much as a later line, it is the one to quote.
+            let first = message.split('\n').next().unwrap_or("");
+            let again = self.catalog.find(Text::Exception {
+                kind: &raw.kind,
+                text: first,
+            });
+            let stated = if again.is_some_and(|a| a.id == hit.id) {
+                0
+            } else {
+                hit.at
+            };
             let at = starts
                 .iter()
                 .rev()
-                .find(|(start, _)| *start <= hit.at)
+                .find(|(start, _)| *start <= stated)
                 .map(|(_, p)| (*p).clone());
             stated_at = at.unwrap_or(stated_at);
             captured = captures::sort(&hit.captures);

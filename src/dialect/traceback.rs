@@ -177,10 +177,21 @@ impl<P: Clone> Assembler<P> {
         } else {
             self.adopter.filter(|_| bare).unwrap_or(key)
         };
+        if !self.open.contains_key(&target) && frame_line(text).is_some() {
+            // The log is cut above: frames without their header still end in an exception line.
+            self.insert(key, Shape::Python, line, place);
+            if let Some(open) = self.open.get_mut(&key) {
+                open.block.bare = true;
+            }
+        }
         let Some(open) = self.open.get_mut(&target) else {
             return Taken::No;
         };
-        let taken = if own { Taken::Yes } else { Taken::Adopted };
+        let taken = if own || target == key {
+            Taken::Yes
+        } else {
+            Taken::Adopted
+        };
         open.touched = line.no;
         match step(open, text, line, place, ends) {
             Step::Kept => taken,
@@ -787,6 +798,13 @@ mod tests {
         ]);
         assert!(blocks[0].torn);
         assert!(run(&["Traceback (most recent call last):"]).is_empty());
+    }
+
+    #[test]
+    fn frames_below_a_cut_keep_their_exception() {
+        let blocks = run(&["  File \"/a.py\", line 1, in profile_run", "    x()", "ValueError: bad"]);
+        assert_eq!(blocks.len(), 1);
+        assert_eq!(blocks[0].chain[0].frames[0].function, "profile_run");
     }
 
     #[test]

@@ -488,7 +488,9 @@ fn ahead_of_observer(launches: &Launches, failure: &Failure, others: Option<Stri
 /// communicators are set up, and a Ray task that fails in the middle of a job was working.
 fn joined(launches: &Launches, failure: &Failure, placed: &Placed) -> Option<String> {
     let speaker = &placed.event.speaker;
-    let torch_rank = speaker.rank.is_some() && speaker.label.is_none() && failure.traceback.is_some();
+    // A device that is full at its first use says nothing of the group.
+    let oom = failure.cause.as_deref() == Some("gpu-oom.*");
+    let torch_rank = !oom && speaker.rank.is_some() && speaker.label.is_none() && failure.traceback.is_some();
     let nccl = speaker.program == Program::Nccl;
     match launches.engine {
         Engine::Nccl | Engine::Torch if torch_rank || nccl => Some("distributed-init".to_owned()),
