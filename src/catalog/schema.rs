@@ -100,6 +100,8 @@ pub struct SignatureDef {
     /// The quoted text comes from another process, so this line is a report of that one's failure.
     #[serde(default)]
     pub forwards: bool,
+    /// Only this generation of the engine prints it: `v0` of vLLM, `post-capture` of SGLang (0.5.18 and later).
+    pub generation: Option<String>,
     /// The phase marker is printed by one rank for its whole group.
     #[serde(default)]
     pub shared: bool,

@@ -12,10 +12,14 @@ use crate::event::{Fact, Program};
 /// The engine of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Engine {
-    /// vLLM, V0 and V1.
+    /// vLLM with the V1 engine, or a vLLM that does not say.
     Vllm,
-    /// SGLang.
+    /// vLLM with the V0 engine.
+    VllmV0,
+    /// SGLang up to 0.5.13, or an SGLang that does not say.
     Sglang,
+    /// SGLang 0.5.18 and later, which may size its cache again after capture.
+    SglangPostCapture,
     /// Ray without a known engine on it.
     Ray,
     /// torchrun or plain torch.distributed.
@@ -27,7 +31,7 @@ pub enum Engine {
     Unknown,
 }
 
-/// vLLM: the profile run compiles, so the two share a tier; kernels are compiled again before capture.
+/// vLLM V1: the profile run compiles, so the two share a tier; kernels are compiled again before capture.
 const VLLM: &[&[&str]] = &[
     &["process-start"],
     &["config"],
@@ -40,6 +44,40 @@ const VLLM: &[&[&str]] = &[
     &["graph-capture"],
     &["warmup"],
     &["serve-start"],
+    &["serving"],
+    &["shutdown"],
+];
+
+/// vLLM V0: nothing is compiled in the profile run; extra sizes are compiled between the cache and capture.
+const VLLM_V0: &[&[&str]] = &[
+    &["process-start"],
+    &["config"],
+    &["cluster-join"],
+    &["device-init"],
+    &["distributed-init"],
+    &["model-fetch", "weight-load"],
+    &["memory-profile"],
+    &["kv-cache"],
+    &["compile"],
+    &["graph-capture"],
+    &["warmup"],
+    &["serve-start"],
+    &["serving"],
+    &["shutdown"],
+];
+
+/// SGLang 0.5.18 and later: attention back ends are tuned before capture, and the cache may be sized again after it.
+const SGLANG_POST_CAPTURE: &[&[&str]] = &[
+    &["process-start"],
+    &["config"],
+    &["cluster-join"],
+    &["device-init"],
+    &["distributed-init"],
+    &["model-fetch", "weight-load"],
+    &["memory-profile"],
+    &["compile"],
+    &["kv-cache", "graph-capture"],
+    &["warmup", "serve-start"],
     &["serving"],
     &["shutdown"],
 ];
@@ -120,14 +158,37 @@ impl Engine {
                 None => return Self::Unknown,
             }
         };
-        ENGINES.get(best).copied().unwrap_or_default()
+        ENGINES
+            .get(best)
+            .copied()
+            .unwrap_or_default()
+            .of_generation(catalog, events)
+    }
+
+    /// The engine's generation, where one of its own lines is printed by that generation alone.
+    fn of_generation(self, catalog: &Catalog, events: &[Placed]) -> Self {
+        let signatures = events
+            .iter()
+            .filter_map(|p| p.event.signature.and_then(|id| catalog.signature(id)));
+        let own = signatures.filter(|s| Some(s.def.program.as_str()) == self.id());
+        let generation = own.filter_map(|s| s.def.generation.as_deref()).next();
+        match (self, generation) {
+            (Self::Vllm, Some("v0")) => Self::VllmV0,
+            (Self::Sglang, Some("post-capture")) => Self::SglangPostCapture,
+            _ => self,
+        }
+    }
+
+    /// Whether this is SGLang, of any generation.
+    pub fn is_sglang(self) -> bool {
+        matches!(self, Self::Sglang | Self::SglangPostCapture)
     }
 
     /// The id used in reports.
     pub fn id(self) -> Option<&'static str> {
         Some(match self {
-            Self::Vllm => "vllm",
-            Self::Sglang => "sglang",
+            Self::Vllm | Self::VllmV0 => "vllm",
+            Self::Sglang | Self::SglangPostCapture => "sglang",
             Self::Ray => "ray",
             Self::Torch => "torch",
             Self::Nccl => "nccl",
@@ -137,7 +198,9 @@ impl Engine {
 
     fn table(self) -> &'static [&'static [&'static str]] {
         match self {
+            Self::VllmV0 => VLLM_V0,
             Self::Sglang => SGLANG,
+            Self::SglangPostCapture => SGLANG_POST_CAPTURE,
             _ => VLLM,
         }
     }
@@ -294,5 +357,38 @@ pub fn run(
 /// Whether a ready line of `program` means that the engine serves: uvicorn's does for all but SGLang, which starts
 /// its HTTP server before the model answers.
 pub fn is_ready(engine: Engine, program: &str) -> bool {
-    !(engine == Engine::Sglang && matches!(program, "uvicorn" | "vllm"))
+    !(engine.is_sglang() && matches!(program, "uvicorn" | "vllm"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(engine: Engine, phases: &[&str]) -> Vec<String> {
+        let mut machine = Machine::default();
+        for (event, phase) in phases.iter().enumerate() {
+            machine.enter(engine, event, phase, false, false);
+        }
+        machine.entries().iter().map(|e| e.phase.clone()).collect()
+    }
+
+    #[test]
+    fn generations_differ_in_what_may_follow_what() {
+        // V1 compiles inside its profile run, and the run goes on afterwards; V0 does not.
+        let profile = ["weight-load", "compile", "memory-profile", "kv-cache"];
+        assert_eq!(path(Engine::Vllm, &profile), profile);
+        assert_eq!(path(Engine::VllmV0, &profile), ["weight-load", "compile"]);
+        // Only newer SGLang sizes its cache again after capture.
+        let sized = ["kv-cache", "graph-capture", "kv-cache", "warmup"];
+        assert_eq!(path(Engine::SglangPostCapture, &sized), sized);
+        assert_eq!(path(Engine::Sglang, &sized), ["kv-cache", "graph-capture", "warmup"]);
+    }
+
+    #[test]
+    fn configuration_lines_that_are_repeated_late_lead_nowhere() {
+        assert_eq!(
+            path(Engine::Vllm, &["config", "warmup", "config", "serving"]),
+            ["config", "warmup", "serving"]
+        );
+    }
 }

@@ -437,8 +437,7 @@ fn place_in_phase(
         failure.site.oom = None;
         (Some(phase), PhaseBasis::Others)
     } else if let Some(phase) = marked {
-        let sglang =
-            launches.engine == Engine::Sglang && launches.engine.tier(&phase) >= launches.engine.tier("kv-cache");
+        let sglang = launches.engine.is_sglang() && launches.engine.tier(&phase) >= launches.engine.tier("kv-cache");
         (
             Some(if sglang { "warmup".to_owned() } else { phase }),
             PhaseBasis::Marker,
