@@ -78,8 +78,6 @@ pub struct Harvest {
     pub heard: Vec<Heard>,
     /// Lines read.
     pub lines: u64,
-    /// Whether the last line had no line end.
-    pub ends_mid_line: bool,
     /// Limits that were hit.
     pub capped: Vec<String>,
 }
@@ -199,7 +197,6 @@ impl<'c> Reader<'c> {
             events: self.events,
             heard: self.heard,
             lines: self.lines,
-            ends_mid_line: false,
             capped,
         }
     }

@@ -12,7 +12,7 @@ pub mod processes;
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
 use crate::dialect::reader::Harvest;
-use crate::event::{Event, InputId, Program};
+use crate::event::{Event, InputId};
 
 use machine::{Engine, Machine};
 use processes::{ProcessId, Processes};
@@ -136,14 +136,6 @@ impl Launches {
             .iter()
             .filter_map(|m| m.at(index))
             .max_by_key(|p| self.engine.tier(p))
-    }
-
-    /// Whether the program that prints `event` is an engine or its runtime rather than a stranger.
-    pub fn speaks_for_launch(event: &Event) -> bool {
-        !matches!(
-            event.speaker.program,
-            Program::Unknown | Program::Supervisor | Program::Kernel
-        )
     }
 
     /// The role of an event's signature.
