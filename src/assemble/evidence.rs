@@ -22,10 +22,7 @@ const MAX_SNIPPET: usize = 12;
 /// The evidence, root first.
 pub fn choose(catalog: &Catalog, launches: &Launches, verdict: &Verdict, names: &Names<'_>) -> Vec<Evidence> {
     let mut out: Vec<Evidence> = Vec::new();
-    let id_of = |event: usize| {
-        let signature = launches.events.get(event).and_then(|p| p.event.signature);
-        signature.and_then(|id| catalog.signature(id)).map(|s| s.def.id.clone())
-    };
+    let id_of = |event: usize| launches.signature(catalog, event).map(|s| s.def.id.clone());
     let mut add = |role: &str, event: usize, failure: Option<&Failure>, under: Option<usize>, why: Option<String>| {
         let teller = launches.events.get(event).map(|p| p.process);
         let Some(process) = failure.map(|f| f.process).or(teller) else {

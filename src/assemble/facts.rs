@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 
 use crate::catalog::Catalog;
-use crate::catalog::matcher::Signature;
 use crate::event::Program;
 use crate::launch::Launches;
 use crate::launch::machine::Engine;
@@ -57,15 +56,6 @@ pub struct Facts {
     pub under: Vec<&'static str>,
     /// Other holders of the device: pid, GiB.
     pub other_holders: Vec<(i64, f64)>,
-}
-
-/// The signature of a failure's event.
-pub fn signature_of<'c>(catalog: &'c Catalog, launches: &Launches, failure: &Failure) -> Option<&'c Signature> {
-    launches
-        .events
-        .get(failure.event)
-        .and_then(|p| p.event.signature)
-        .and_then(|id| catalog.signature(id))
 }
 
 /// Collects the facts of the verdict's attempt.
@@ -122,7 +112,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
                 });
             }
         }
-        let Some(signature) = event.signature.and_then(|id| catalog.signature(id)) else {
+        let Some(signature) = catalog.signature(event.signature) else {
             continue;
         };
         programs.insert(signature.def.program.as_str(), ());
@@ -194,7 +184,7 @@ fn other_holders(event: &crate::event::Event) -> Vec<(i64, f64)> {
 fn version(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option<String> {
     let engine = launches.engine.id()?;
     let own = |event: &crate::event::Event| {
-        let signature = event.signature.and_then(|id| catalog.signature(id))?;
+        let signature = catalog.signature(event.signature)?;
         (signature.def.program == engine).then(|| {
             event
                 .settings

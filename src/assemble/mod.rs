@@ -50,7 +50,9 @@ pub fn assemble(
     let exception = root.and_then(|f| exception_of(launches, f));
     let facts = facts::gather(catalog, launches, verdict);
     let advice = root.zip(verdict.cause.as_deref()).map(|(failure, cause)| {
-        let reason = facts::signature_of(catalog, launches, failure).and_then(|s| s.def.reason.as_deref());
+        let reason = launches
+            .signature(catalog, failure.event)
+            .and_then(|s| s.def.reason.as_deref());
         let evidence = facts.advice_evidence(cause, reason, verdict, launches, failure);
         (
             advise(catalog.causes(), catalog.remedies(), &evidence),
@@ -205,7 +207,7 @@ fn with_evidence(mut remedies: Vec<Remedy>) -> Vec<Remedy> {
 fn title(catalog: &Catalog, launches: &Launches, verdict: &Verdict, id: &str) -> String {
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
     let own = root
-        .and_then(|f| facts::signature_of(catalog, launches, f))
+        .and_then(|f| launches.signature(catalog, f.event))
         .and_then(|s| s.def.title.clone());
     own.or_else(|| catalog.cause(id).map(|c| c.title.clone()))
         .unwrap_or_else(|| id.to_owned())
@@ -283,7 +285,7 @@ fn overruled(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Vec<O
         let Some(placed) = launches.events.get(index) else {
             continue;
         };
-        let Some(signature) = placed.event.signature.and_then(|id| catalog.signature(id)) else {
+        let Some(signature) = catalog.signature(placed.event.signature) else {
             continue;
         };
         let advice = &signature.def.wrong_advice;
@@ -379,7 +381,7 @@ fn findings(
         let Some(placed) = launches.events.get(index) else {
             continue;
         };
-        let Some(signature) = placed.event.signature.and_then(|id| catalog.signature(id)) else {
+        let Some(signature) = catalog.signature(placed.event.signature) else {
             continue;
         };
         if signature.def.role == crate::catalog::schema::Role::Degraded && out.len() < 12 {

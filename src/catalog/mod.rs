@@ -146,9 +146,9 @@ impl Catalog {
         &self.signatures
     }
 
-    /// One signature.
-    pub fn signature(&self, id: SignatureId) -> Option<&Signature> {
-        self.signatures.get(id.0 as usize)
+    /// The signature of a match, or of an event that may have none.
+    pub fn signature(&self, id: impl Into<Option<SignatureId>>) -> Option<&Signature> {
+        id.into().and_then(|id| self.signatures.get(id.0 as usize))
     }
 
     /// The literal filter over all signatures.

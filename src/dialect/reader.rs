@@ -384,7 +384,7 @@ impl<'c> Reader<'c> {
         }
         let catalog = self.catalog;
         let fits = |e: &Event| {
-            let id = e.signature.and_then(|id| catalog.signature(id)).map(|s| &s.def.id);
+            let id = catalog.signature(e.signature).map(|s| &s.def.id);
             line.saturating_sub(e.place.line) <= RECORD_LINES && id.is_some_and(|id| ids.contains(id))
         };
         self.events.iter_mut().rev().take(64).find(|e| fits(e))
@@ -641,10 +641,7 @@ impl<'c> Reader<'c> {
             self.dropped += 1;
             return;
         }
-        let role = event
-            .signature
-            .and_then(|id| self.catalog.signature(id))
-            .map(|s| s.def.role);
+        let role = self.catalog.signature(event.signature).map(|s| s.def.role);
         match (role, &event.fact) {
             (Some(Role::Wrapper | Role::Exit), _) => self.end_seen |= self.root_seen,
             (Some(Role::Root), _) => self.root_seen = true,
@@ -798,7 +795,7 @@ fn slot(label: Option<&str>, node: Option<&str>, pid: Option<i64>, rank: Option<
 /// Which exception of a chain states the cause: the oldest one with a strong signature, else the oldest that is more
 /// than a carrier, else the oldest with any signature.
 fn choose(catalog: &Catalog, chain: &[Exception]) -> usize {
-    let rated = |e: &Exception| e.signature.and_then(|id| catalog.signature(id));
+    let rated = |e: &Exception| catalog.signature(e.signature);
     let strong = chain.iter().position(|e| {
         rated(e).is_some_and(|s| {
             s.def.role == Role::Root && s.strength != Strength::Weak && s.strength != Strength::Generic

@@ -47,10 +47,8 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
     let mut current: Option<Started> = None;
     for (position, &index) in own.iter().enumerate() {
         let Some(placed) = events.get(index) else { continue };
-        let role = placed
-            .event
-            .signature
-            .and_then(|id| catalog.signature(id))
+        let role = catalog
+            .signature(placed.event.signature)
             .map(|s| (s.def.role, s.def.program.as_str()));
         if let Some((Role::Launch, program)) = role {
             if program == "nccl" || program == "torch" {
@@ -104,10 +102,8 @@ impl Started {
 
 /// Phases beyond reading the configuration show that the launch was under way.
 fn far(catalog: &Catalog, placed: &Placed) -> bool {
-    let phase = placed
-        .event
-        .signature
-        .and_then(|id| catalog.signature(id))
+    let phase = catalog
+        .signature(placed.event.signature)
         .and_then(|s| s.def.phase.as_deref());
     !matches!(phase, None | Some("process-start" | "config"))
 }

@@ -105,7 +105,7 @@ impl Engine {
         let mut weights = [0_u64; 5];
         for placed in events {
             let event = &placed.event;
-            let signature = event.signature.and_then(|id| catalog.signature(id));
+            let signature = catalog.signature(event.signature);
             let weight = match signature.map(|s| s.def.role) {
                 Some(Role::Launch | Role::Ready) => 1000,
                 Some(Role::Phase) => 20,
@@ -167,9 +167,7 @@ impl Engine {
 
     /// The engine's generation, where one of its own lines is printed by that generation alone.
     fn of_generation(self, catalog: &Catalog, events: &[Placed]) -> Self {
-        let signatures = events
-            .iter()
-            .filter_map(|p| p.event.signature.and_then(|id| catalog.signature(id)));
+        let signatures = events.iter().filter_map(|p| catalog.signature(p.event.signature));
         let own = signatures.filter(|s| Some(s.def.program.as_str()) == self.id());
         let generation = own.filter_map(|s| s.def.generation.as_deref()).next();
         match (self, generation) {
@@ -318,7 +316,7 @@ pub fn run(
     let count = processes.all().len();
     let mut machines = vec![vec![Machine::default(); count]; attempts.max(1)];
     for (index, placed) in events.iter().enumerate() {
-        let Some(signature) = placed.event.signature.and_then(|id| catalog.signature(id)) else {
+        let Some(signature) = catalog.signature(placed.event.signature) else {
             continue;
         };
         let Some(machine) = machines

@@ -10,6 +10,7 @@ pub mod order;
 pub mod processes;
 
 use crate::catalog::Catalog;
+use crate::catalog::matcher::Signature;
 use crate::catalog::schema::Role;
 use crate::dialect::reader::Harvest;
 use crate::event::{Event, InputId};
@@ -138,8 +139,13 @@ impl Launches {
             .max_by_key(|p| self.engine.tier(p))
     }
 
+    /// The signature of the event at `index`.
+    pub fn signature<'c>(&self, catalog: &'c Catalog, index: usize) -> Option<&'c Signature> {
+        catalog.signature(self.events.get(index)?.event.signature)
+    }
+
     /// The role of an event's signature.
     pub fn role(catalog: &Catalog, event: &Event) -> Option<Role> {
-        event.signature.and_then(|id| catalog.signature(id)).map(|s| s.def.role)
+        catalog.signature(event.signature).map(|s| s.def.role)
     }
 }

@@ -129,17 +129,9 @@ fn weak_rank(failure: &Failure) -> u8 {
 
 /// Whether the signature of `a` declares that it explains `b`.
 fn declares(catalog: &Catalog, launches: &Launches, a: &Failure, b: &Failure) -> bool {
-    let signature = launches
-        .events
-        .get(a.event)
-        .and_then(|p| p.event.signature)
-        .and_then(|id| catalog.signature(id));
+    let signature = launches.signature(catalog, a.event);
     let Some(signature) = signature else { return false };
-    let other = launches
-        .events
-        .get(b.event)
-        .and_then(|p| p.event.signature)
-        .and_then(|id| catalog.signature(id));
+    let other = launches.signature(catalog, b.event);
     let other_id = other.map_or("", |s| s.def.id.as_str());
     let cause = b.cause.as_deref().unwrap_or("");
     let other_cause = a.cause != b.cause;

@@ -5,7 +5,8 @@
 
 use crate::event::TracebackKind;
 
-use super::failure::{Failure, PhaseBasis, Worth};
+use super::failure::{Failure, Worth};
+use super::phase::PhaseBasis;
 
 /// What the terms are computed from.
 pub struct Basis<'a> {

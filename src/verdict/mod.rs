@@ -8,6 +8,8 @@ pub mod confidence;
 pub mod failure;
 pub mod fingerprint;
 pub mod outcome;
+pub mod phase;
+pub mod ready;
 
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
@@ -95,11 +97,7 @@ fn convict(catalog: &Catalog, launches: &Launches, verdict: &mut Verdict) {
                 .is_some_and(|f| !f.survived && f.worth >= Worth::Generic && f.cause != root.cause)
         })
         .collect();
-    let signature = launches
-        .events
-        .get(root.event)
-        .and_then(|p| p.event.signature)
-        .and_then(|id| catalog.signature(id));
+    let signature = launches.signature(catalog, root.event);
     let agrees = signature
         .filter(|s| !s.def.phases.is_empty())
         .zip(root.phase.as_deref());

@@ -10,11 +10,12 @@ use crate::launch::processes::ProcessRole;
 use crate::report::model::Outcome;
 
 use super::causality::is_request_to_end;
-use super::failure::{Failure, Worth, ready_at};
+use super::failure::{Failure, Worth};
+use super::ready;
 
 /// Judges an attempt.
 pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &[Failure]) -> Outcome {
-    let ready = ready_at(catalog, launches, attempt);
+    let ready = ready::lines(catalog, launches, attempt);
     let role_at = |role: Role| {
         launches
             .of_attempt(attempt)
@@ -48,8 +49,8 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
         let event = launches.events.get(i).map(|p| &p.event);
         event.is_some_and(|e| {
             matches!(Launches::role(catalog, e), Some(Role::Launch | Role::Phase))
-                || e.signature
-                    .and_then(|id| catalog.signature(id))
+                || catalog
+                    .signature(e.signature)
                     .is_some_and(|s| matches!(s.def.program.as_str(), "vllm" | "sglang" | "ray" | "nccl" | "torch"))
                 || matches!(
                     e.speaker.program,
@@ -69,7 +70,7 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
 /// Whether a failure after ready shows that the engine itself died, rather than one request or one client.
 fn is_death(catalog: &Catalog, launches: &Launches, failure: &Failure) -> bool {
     let event = launches.events.get(failure.event).map(|p| &p.event);
-    let signature = event.and_then(|e| e.signature).and_then(|id| catalog.signature(id));
+    let signature = catalog.signature(event.and_then(|e| e.signature));
     let role = launches.processes.get(failure.process).role;
     match failure.worth {
         Worth::Line | Worth::Downstream => false,

@@ -1,0 +1,223 @@
+//! The phase a failure happened in, and the out-of-memory cause that follows from it.
+//!
+//! Owns the order of what a phase may rest on: frame, text, marker, other processes, usual phase of the cause. Never
+//! decides which failure is the root.
+
+use super::failure::{Failure, Worth};
+use crate::catalog::Catalog;
+use crate::catalog::schema::Role;
+use crate::event::{Fact, Program, TracebackKind};
+use crate::launch::machine::Engine;
+use crate::launch::processes::{ProcessId, ProcessRole};
+use crate::launch::{Launches, Placed};
+
+/// What a phase rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PhaseBasis {
+    /// Nothing.
+    None,
+    /// The cause's usual phase.
+    Cause,
+    /// The furthest phase of any process.
+    Others,
+    /// The process's last marker.
+    Marker,
+    /// The text of the failure fixes it.
+    Text,
+    /// The innermost known frame.
+    Frame,
+}
+
+/// The phase: frame, then the failure's own text, then markers, then the cause's usual one.
+pub fn place(
+    catalog: &Catalog,
+    launches: &Launches,
+    attempt: usize,
+    index: usize,
+    placed: &Placed,
+    failure: &mut Failure,
+) {
+    let event = &placed.event;
+    let signature = catalog.signature(event.signature);
+    let told = match &event.fact {
+        Fact::Traceback(t) => t.chain.get(t.chosen).and_then(|e| e.told_phase.as_deref()),
+        _ => None,
+    };
+    let own = signature.filter(|s| s.def.role != Role::Phase);
+    let text = told
+        .map(ToOwned::to_owned)
+        .or_else(|| own.and_then(|s| s.def.phase.clone()));
+    let marker = launches
+        .phase_before(attempt, failure.process, index)
+        .map(ToOwned::to_owned);
+    let teller_is_observer = matches!(
+        launches.processes.get(failure.process).role,
+        ProcessRole::Observer | ProcessRole::RayDaemon | ProcessRole::Main | ProcessRole::Driver
+    );
+    let others = || launches.furthest_before(attempt, index).map(ToOwned::to_owned);
+    let usual = |cause: &str| catalog.cause(cause).and_then(|c| c.phase.clone());
+    let bind = text.as_deref() == Some("serve-start");
+    // Frames of the forward pass before the server is ready: SGLang's own warm-up request, or a profile run.
+    let forward = failure.site.phase.as_deref() == Some("serving") && launches.engine != Engine::Ray;
+    let marked = marker
+        .clone()
+        .or_else(others)
+        .filter(|_| forward && !failure.after_ready);
+    let (phase, basis) = if failure.after_ready && !bind {
+        (Some("serving".to_owned()), PhaseBasis::Marker)
+    } else if let Some(phase) = ahead_of_observer(launches, failure, others()) {
+        failure.site.oom = None;
+        (Some(phase), PhaseBasis::Others)
+    } else if let Some(phase) = marked {
+        let sglang = launches.engine.is_sglang() && launches.engine.tier(&phase) >= launches.engine.tier("kv-cache");
+        (
+            Some(if sglang { "warmup".to_owned() } else { phase }),
+            PhaseBasis::Marker,
+        )
+    } else if let Some(phase) = failure.site.phase.clone() {
+        (Some(phase), PhaseBasis::Frame)
+    } else if let Some(phase) = text {
+        (Some(phase), PhaseBasis::Text)
+    } else if let Some(phase) = marker.filter(|_| !teller_is_observer) {
+        (Some(phase), PhaseBasis::Marker)
+    } else if let Some(phase) = others().filter(|p| p != "cluster-join" || !works_on_ray(launches, failure)) {
+        (Some(phase), PhaseBasis::Others)
+    } else if let Some(phase) = joined(launches, failure, placed) {
+        (Some(phase), PhaseBasis::Cause)
+    } else if let Some(phase) = failure.cause.as_deref().and_then(usual) {
+        (Some(phase), PhaseBasis::Cause)
+    } else {
+        (None, PhaseBasis::None)
+    };
+    failure.phase = phase;
+    failure.phase_basis = basis;
+    let elsewhere = signature.is_some_and(|s| {
+        !s.def.only_in.is_empty() && failure.phase.as_ref().is_none_or(|p| !s.def.only_in.contains(p))
+    });
+    if elsewhere {
+        failure.cause = Some("unknown.exception".to_owned());
+        failure.worth = if failure.traceback.is_some() {
+            Worth::Unknown
+        } else {
+            Worth::Line
+        };
+    }
+    resolve_by_phase(
+        failure,
+        event.figures.iter().any(|f| &*f.name == "tried_to_allocate_gib"),
+    );
+}
+
+/// The phase of the furthest process, where it is beyond that of the one who only heard of the failure.
+fn ahead_of_observer(launches: &Launches, failure: &Failure, others: Option<String>) -> Option<String> {
+    let engine = launches.engine;
+    let here = failure.site.phase.as_deref()?;
+    others.filter(|phase| failure.observed && engine.tier(phase) > engine.tier(here))
+}
+
+/// What the mere form of a line tells: torch prefixes `[rank3]: ` only once a process group exists, NCCL speaks while
+/// communicators are set up, and a Ray task that fails in the middle of a job was working.
+fn joined(launches: &Launches, failure: &Failure, placed: &Placed) -> Option<String> {
+    let speaker = &placed.event.speaker;
+    // A device that is full at its first use says nothing of the group.
+    let oom = failure.cause.as_deref() == Some("gpu-oom.*");
+    let torch_rank = !oom && speaker.rank.is_some() && speaker.label.is_none() && failure.traceback.is_some();
+    let nccl = speaker.program == Program::Nccl;
+    match launches.engine {
+        Engine::Nccl | Engine::Torch if torch_rank || nccl => Some("distributed-init".to_owned()),
+        Engine::Ray => works_on_ray(launches, failure).then(|| "serving".to_owned()),
+        _ => None,
+    }
+}
+
+/// Whether a job without an engine died of something that only happens to tasks and actors at work on a cluster that
+/// had come up.
+fn works_on_ray(launches: &Launches, failure: &Failure) -> bool {
+    let cause = failure.cause.as_deref().unwrap_or("");
+    let of_work = cause.starts_with("host-mem.")
+        || matches!(
+            cause,
+            "ray.worker-died" | "ray.raylet-died" | "ray.node-died" | "env.disk-full"
+        );
+    launches.engine == Engine::Ray && of_work
+}
+
+/// `gpu-oom.*`: the allocation is named after the phase it failed in.
+/// A bare "CUDA error: out of memory" of a process that shows no phase comes from its first use of the device.
+fn resolve_by_phase(failure: &mut Failure, with_sizes: bool) {
+    if failure.cause.as_deref() != Some("gpu-oom.*") {
+        return;
+    }
+    // A pinned host allocation fails without figures; a message with figures is always about the device.
+    if let Some(cause) = failure
+        .site
+        .oom
+        .as_ref()
+        .filter(|c| !(with_sizes && c.starts_with("host-mem.")))
+    {
+        failure.cause = Some(cause.clone());
+        return;
+    }
+    let cause = match failure.phase.as_deref() {
+        Some("process-start" | "config" | "cluster-join" | "device-init") => "gpu-oom.context",
+        Some("distributed-init") => "gpu-oom.nccl",
+        Some("model-fetch" | "weight-load") => "gpu-oom.weights",
+        Some("memory-profile") => "gpu-oom.profile",
+        Some("compile") => "gpu-oom.compile",
+        Some("kv-cache") => "gpu-oom.kv-alloc",
+        Some("graph-capture") => "gpu-oom.graph-capture",
+        Some("warmup") => "gpu-oom.sampler-warmup",
+        Some("serving" | "serve-start") => "gpu-oom.serving",
+        None if !with_sizes && failure.traceback.is_some_and(|t| t != TracebackKind::Quoted) => {
+            failure.phase = Some("device-init".to_owned());
+            failure.phase_basis = PhaseBasis::Cause;
+            "gpu-oom.context"
+        }
+        _ => "gpu-oom.other",
+    };
+    failure.cause = Some(cause.to_owned());
+    if cause == "gpu-oom.other" {
+        failure.worth = Worth::Generic;
+    }
+}
+
+/// Equal failures of several processes are in the same phase: where one printing does not tell it, another may.
+pub fn share(failures: &mut [Failure]) {
+    let known: Vec<(String, String)> = failures
+        .iter()
+        .filter(|f| f.phase_basis >= PhaseBasis::Marker)
+        .filter_map(|f| f.phase.clone().map(|p| (f.key.clone(), p)))
+        .collect();
+    // A message raised from an out-of-memory error says in which step it was: "… when warming up sampler".
+    let told: Vec<(usize, ProcessId, String)> = failures
+        .iter()
+        .filter(|f| f.phase_basis == PhaseBasis::Text && f.cause.as_deref().is_some_and(|c| c.starts_with("gpu-oom.")))
+        .filter_map(|f| f.phase.clone().map(|p| (f.event, f.process, p)))
+        .collect();
+    for failure in failures
+        .iter_mut()
+        .filter(|f| f.phase_basis <= PhaseBasis::Marker && f.traceback.is_some())
+    {
+        let oom = failure.cause.as_deref().is_some_and(|c| c.starts_with("gpu-oom."));
+        let next = told
+            .iter()
+            .find(|(event, process, _)| *event > failure.event && *process == failure.process);
+        if let Some((_, _, phase)) = next.filter(|_| oom) {
+            failure.phase = Some(phase.clone());
+            failure.phase_basis = PhaseBasis::Text;
+            failure.cause = Some("gpu-oom.*".to_owned());
+            resolve_by_phase(failure, true);
+        }
+    }
+    for failure in failures.iter_mut().filter(|f| f.phase_basis <= PhaseBasis::Others) {
+        if let Some((_, phase)) = known.iter().find(|(key, _)| *key == failure.key) {
+            failure.phase = Some(phase.clone());
+            failure.phase_basis = PhaseBasis::Marker;
+            if failure.cause.as_deref() == Some("gpu-oom.other") {
+                failure.cause = Some("gpu-oom.*".to_owned());
+                failure.worth = Worth::Strong;
+                resolve_by_phase(failure, true);
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Whether and where an attempt became ready.
+//!
+//! Owns the reading of ready lines and of lines that only a server that had served prints. Never judges a failure.
+
+use crate::catalog::Catalog;
+use crate::catalog::schema::Role;
+use crate::launch::Launches;
+use crate::launch::machine::is_ready;
+
+/// Whether a line says that the engine had been serving although no ready line is in the log
+/// (`EngineCore encountered a fatal error.` is only printed after ready).
+pub fn told_later(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool {
+    launches
+        .of_attempt(attempt)
+        .filter_map(|i| launches.events.get(i))
+        .any(|p| {
+            let def = catalog.signature(p.event.signature).map(|s| &s.def);
+            def.is_some_and(|d| {
+                matches!(d.role, Role::Wrapper | Role::Consequence) && d.phase.as_deref() == Some("serving")
+            })
+        })
+}
+
+/// Where the launch became ready.
+pub fn lines(catalog: &Catalog, launches: &Launches, attempt: usize) -> Vec<usize> {
+    let is = |i: &usize| {
+        let event = launches.events.get(*i).map(|p| &p.event);
+        let signature = catalog.signature(event.and_then(|e| e.signature));
+        signature.is_some_and(|s| match s.def.role {
+            Role::Ready => is_ready(launches.engine, &s.def.program),
+            // The ready line may be cut off, but only a server that serves prints its throughput.
+            Role::Phase => s.def.phase.as_deref() == Some("serving"),
+            _ => false,
+        })
+    };
+    launches.of_attempt(attempt).filter(is).collect()
+}
+
+/// The ready lines that are news: a bar printed again at the exit does not show that anything went on.
+pub fn news(catalog: &Catalog, launches: &Launches, ready: &[usize]) -> Vec<usize> {
+    let mut seen = std::collections::HashSet::new();
+    let key = |i: usize| launches.events.get(i).map(|p| (p.process, p.event.signature));
+    let said = |i: usize| {
+        let signature = launches.signature(catalog, i);
+        signature.is_some_and(|s| s.def.role == Role::Ready)
+    };
+    ready
+        .iter()
+        .copied()
+        .filter(|&i| said(i) && seen.insert(key(i)))
+        .collect()
+}
