@@ -112,6 +112,19 @@ fn the_first_screen_answers() {
 }
 
 #[test]
+fn the_path_of_a_failed_launch_ends_at_its_death() {
+    let mut report = sample::graph_capture();
+    report.launch.seconds_to_death = Some(30.0);
+    report.phase = Some("device-init".into());
+    report.root.as_mut().unwrap().place.process = Some("Worker pid=288 @node-b".into());
+    let path = words::path_line(&report);
+    assert_eq!(
+        path,
+        "process-start 0.0 s → config 3.1 s → distributed-init 21.0 s → weight-load 30.0 s → device-init ✗"
+    );
+}
+
+#[test]
 fn the_snippet_shows_gaps_true_numbers_and_labels() {
     let drawn = snippet::render(&sample::graph_capture(), &Style::default());
     assert!(drawn.contains("[node-b.log:412]"), "{drawn}");

@@ -2,7 +2,9 @@
 //!
 //! Owns wording that is computed from several fields. Returns clean text and knows no format.
 
-use super::model::{Attempt, Change, Evidence, Outcome, Overruled, PlaceReport, Process, Remedy, Report};
+use super::model::{
+    Attempt, Change, Evidence, Outcome, Overruled, PlaceReport, Process, Remedy, Report, TimelineEntry,
+};
 use super::text::{self, safe};
 
 /// Columns quoted of advice in the log.
@@ -249,8 +251,16 @@ pub fn path(report: &Report) -> Vec<Step> {
         .iter()
         .position(|entry| entry.process == main)
         .unwrap_or(0);
+    // A launch that failed got no further by what its survivors still did.
+    let death = report
+        .launch
+        .seconds_to_death
+        .filter(|_| report.outcome == Outcome::Failed);
+    let outlives = |entry: &TimelineEntry| {
+        root != Some(entry.process.as_str()) && entry.seconds.zip(death).is_some_and(|(at, death)| at > death)
+    };
     let mut steps: Vec<Step> = Vec::new();
-    for (n, entry) in report.timeline.iter().enumerate() {
+    for (n, entry) in report.timeline.iter().enumerate().filter(|(_, entry)| !outlives(entry)) {
         if (n < born || peer(&entry.process)) && steps.iter().all(|step| step.phase != entry.phase) {
             steps.push(Step {
                 phase: safe(&entry.phase).into_owned(),
