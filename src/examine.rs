@@ -238,10 +238,9 @@ impl<'c> Examiner<'c> {
             .collect();
         let chosen = match attempt {
             AttemptChoice::Last => None,
-            AttemptChoice::LastFailed => all.iter().rposition(|v| v.outcome == Outcome::Failed),
-            AttemptChoice::Number(n) => n.checked_sub(1).filter(|n| *n < all.len()),
+            AttemptChoice::LastFailed => all.iter().rfind(|v| v.outcome == Outcome::Failed),
+            AttemptChoice::Number(n) => n.checked_sub(1).and_then(|n| all.get(n)),
         };
-        let index = chosen.unwrap_or(all.len().saturating_sub(1));
         let input = Input {
             source: self.names.join(" "),
             names: &self.names,
@@ -249,7 +248,8 @@ impl<'c> Examiner<'c> {
             notes: &self.notes,
             ends_mid_line: self.ends_mid_line,
         };
-        let verdict = &all[index];
+        #[expect(clippy::expect_used, reason = "every launch has at least one attempt")]
+        let verdict = chosen.or(all.last()).expect("an attempt");
         assemble::assemble(self.catalog, &launches, verdict, &all, input)
     }
 }

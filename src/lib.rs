@@ -1,5 +1,16 @@
 //! coroner reads the logs of a failed LLM inference launch and says why it died, in which phase, in which
 //! process, on which evidence, and what to change first.
+// Logs are hostile text, and nothing in them may end the program. Tests may panic; that is how they fail.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::string_slice
+    )
+)]
 
 pub mod assemble;
 pub mod batch;

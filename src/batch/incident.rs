@@ -124,13 +124,11 @@ fn is_of_rank_or_node(name: &str) -> bool {
 /// The members of an archive as incidents: a folder in it that is one launch, and every other member by itself.
 pub fn of_members(archive: &str, members: Vec<InputSpec>) -> Vec<(String, Vec<InputSpec>)> {
     let prefix = format!("{archive}!/");
-    let folder_of = |input: &InputSpec| input.name.rfind('/').map(|at| input.name[..at].to_owned());
     let launches: HashSet<String> = {
         let mut names: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for input in &members {
-            if let Some(folder) = folder_of(input) {
-                let name = &input.name[folder.len() + 1..];
-                names.entry(folder).or_default().push(name);
+            if let Some((folder, name)) = input.name.rsplit_once('/') {
+                names.entry(folder.to_owned()).or_default().push(name);
             }
         }
         let one = names
@@ -146,7 +144,7 @@ pub fn of_members(archive: &str, members: Vec<InputSpec>) -> Vec<(String, Vec<In
     let mut incidents: Vec<(String, Vec<InputSpec>)> = Vec::new();
     let mut open: HashMap<String, usize> = HashMap::new();
     for input in members {
-        let above = input.name.match_indices('/').map(|(at, _)| &input.name[..at]);
+        let above = input.name.match_indices('/').filter_map(|(at, _)| input.name.get(..at));
         let launch = above
             .filter(|folder| folder.len() + 1 >= prefix.len())
             .find(|f| launches.contains(*f));

@@ -3,6 +3,7 @@
 //! Owns the literal filter and the choice among the signatures that match one text. Never sees more than
 //! that text: order, time and processes are the verdict's.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, BuildError, MatchKind};
@@ -195,19 +196,13 @@ impl Filter {
     /// # Errors
     /// When the automaton would be too large.
     pub fn new(signatures: &[Signature]) -> Result<Self, BuildError> {
-        let mut literals: Vec<String> = Vec::new();
-        let mut owners: Vec<Vec<u32>> = Vec::new();
-        let mut index = std::collections::HashMap::new();
+        let mut owners: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for (i, signature) in signatures.iter().enumerate() {
             for literal in &signature.def.literal {
-                let slot = *index.entry(literal.clone()).or_insert_with(|| {
-                    literals.push(literal.clone());
-                    owners.push(Vec::new());
-                    literals.len() - 1
-                });
-                owners[slot].push(i as u32);
+                owners.entry(literal.clone()).or_default().push(i as u32);
             }
         }
+        let (literals, owners): (Vec<String>, Vec<Vec<u32>>) = owners.into_iter().unzip();
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .build(&literals)?;

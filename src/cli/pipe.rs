@@ -221,8 +221,12 @@ fn pump(input: impl Read + Send + 'static, sender: &SyncSender<Message>, limits:
             loop {
                 match source.read(&mut block) {
                     Ok(0) => break source.notes().to_vec(),
-                    Ok(n) if sender.send(Message::Block(block[..n].to_vec())).is_err() => return,
-                    Ok(_) => {}
+                    Ok(n) => {
+                        let read = block.iter().copied().take(n).collect();
+                        if sender.send(Message::Block(read)).is_err() {
+                            return;
+                        }
+                    }
                     Err(e) if e.kind() == ErrorKind::Interrupted => {}
                     Err(e) => break vec![format!("reading ended with an error: {e}")],
                 }
@@ -243,7 +247,8 @@ impl<R: Read, W: Write> Read for Copying<R, W> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let n = self.input.read(buf)?;
         if let Some(copy) = &mut self.copy
-            && copy.write_all(&buf[..n]).and_then(|()| copy.flush()).is_err()
+            && let Some(read) = buf.get(..n)
+            && copy.write_all(read).and_then(|()| copy.flush()).is_err()
         {
             return Ok(0);
         }

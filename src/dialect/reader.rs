@@ -484,15 +484,12 @@ impl<'c> Reader<'c> {
             chain.push(exception);
             captured.push(found);
         }
-        if chain.is_empty() {
-            return;
-        }
         let chosen = choose(self.catalog, &chain);
-        let place = chain
-            .get(chosen)
-            .map_or_else(|| chain[0].stated_at.clone(), |e| e.stated_at.clone());
-        let mut event = self.event(place, speaker, Fact::Seen);
-        event.signature = chain.get(chosen).and_then(|e| e.signature);
+        let Some(exception) = chain.get(chosen) else {
+            return;
+        };
+        let mut event = self.event(exception.stated_at.clone(), speaker, Fact::Seen);
+        event.signature = exception.signature;
         for (i, found) in captured.into_iter().enumerate() {
             event.figures.extend(found.figures);
             event.settings.extend(found.settings);
@@ -745,7 +742,8 @@ impl<'c> Reader<'c> {
         };
         // Streams of many processes alternate: the last one in this slot mostly is the one.
         let slot = slot(label, node, pid, rank);
-        for index in [self.last_speaker, self.recent[slot]] {
+        let recent = self.recent.get(slot).copied();
+        for index in [Some(self.last_speaker), recent].into_iter().flatten() {
             if self.heard.get(index).is_some_and(same) {
                 self.last_speaker = index;
                 return index;
@@ -779,16 +777,18 @@ impl<'c> Reader<'c> {
                 self.heard.len() - 1
             }
         };
-        self.recent[slot] = self.last_speaker;
+        if let Some(recent) = self.recent.get_mut(slot) {
+            *recent = self.last_speaker;
+        }
         self.last_speaker
     }
 }
 
 /// Which slot of the recent speakers one goes to.
 fn slot(label: Option<&str>, node: Option<&str>, pid: Option<i64>, rank: Option<u32>) -> usize {
-    let words = [label, node].map(|word| xxhash_rust::xxh3::xxh3_64(word.unwrap_or_default().as_bytes()));
+    let [label, node] = [label, node].map(|word| xxhash_rust::xxh3::xxh3_64(word.unwrap_or_default().as_bytes()));
     let numbers = pid.unwrap_or(0).cast_unsigned() ^ u64::from(rank.unwrap_or(0)) << 32;
-    let mixed = (words[0] ^ words[1].rotate_left(21) ^ numbers).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (label ^ node.rotate_left(21) ^ numbers).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     usize::try_from(mixed >> 32).unwrap_or(0) % RECENT
 }
 

@@ -40,7 +40,12 @@ fn has_control(bytes: &[u8]) -> bool {
         block
             .iter()
             .fold(false, |hit, &b| hit | (b < 0x20 && b != b'\t') | (b == 0x7f))
-    }) || (!bytes.is_ascii() && (bytes.windows(2).any(|w| w[0] == 0xc2 && w[1] < 0xa0) || has_mark(bytes)))
+    }) || (!bytes.is_ascii() && (has_high_control(bytes) || has_mark(bytes)))
+}
+
+/// Whether one of the control characters U+0080 to U+009F stands in UTF-8 text.
+fn has_high_control(utf8: &[u8]) -> bool {
+    utf8.windows(2).any(|pair| matches!(pair, [0xc2, 0x80..=0x9f]))
 }
 
 /// A byte-order mark can stand at the start of any line of files that were joined.
@@ -52,54 +57,56 @@ fn without_control(text: &str) -> String {
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut out = String::with_capacity(rest.len());
     while let Some(at) = rest.find(|c: char| c.is_control() && c != '\t' && c != '\r') {
-        out.push_str(&rest[..at]);
-        let sequence = &rest[at..];
-        let (length, returns) = match sequence.as_bytes()[0] {
-            0x1b => escape(sequence),
-            _ => (sequence.chars().next().map_or(1, char::len_utf8), false),
+        let (plain, sequence) = rest.split_at(at);
+        out.push_str(plain);
+        let (length, returns) = match sequence.chars().next() {
+            Some('\x1b') => escape(sequence.as_bytes()),
+            control => (control.map_or(1, char::len_utf8), false),
         };
         if returns {
             out.push('\r');
         }
-        rest = &sequence[length..];
+        rest = sequence.get(length..).unwrap_or_default();
     }
     out.push_str(rest);
     out
 }
 
-/// Length of the sequence that `s` starts with, and whether it moves the cursor to the first column.
-fn escape(s: &str) -> (usize, bool) {
-    let b = s.as_bytes();
-    match b.get(1) {
-        Some(b'[') => {
-            let parameters = run(&b[2..], 0x20..=0x3f);
-            let end = 2 + parameters;
-            match b.get(end) {
-                Some(b'G') if matches!(&b[2..end], b"" | b"0" | b"1") => (end + 1, true),
+/// Length of the sequence that `b` starts with, and whether it moves the cursor to the first column.
+fn escape(b: &[u8]) -> (usize, bool) {
+    match b {
+        [_, b'[', rest @ ..] => {
+            let (parameters, rest) = run(rest, 0x20..=0x3f);
+            let end = 2 + parameters.len();
+            match rest.first() {
+                Some(b'G') if matches!(parameters, b"" | b"0" | b"1") => (end + 1, true),
                 Some(0x40..=0x7e) => (end + 1, false),
                 _ => (end, false),
             }
         }
         // Operating system command and its relatives: up to BEL or ESC \.
-        Some(b']' | b'P' | b'_' | b'^' | b'X') => {
-            let body = &b[2..b.len().min(LONGEST_STRING_SEQUENCE)];
-            match body.iter().position(|&c| c == 0x07 || c == 0x1b) {
-                Some(at) if body[at] == 0x07 => (at + 3, false),
-                Some(at) if body.get(at + 1) == Some(&b'\\') => (at + 4, false),
+        [_, b']' | b'P' | b'_' | b'^' | b'X', body @ ..] => {
+            let near = body.iter().take(LONGEST_STRING_SEQUENCE);
+            let end = near.take_while(|&&c| c != 0x07 && c != 0x1b).count();
+            match body.get(end..) {
+                Some([0x07, ..]) => (end + 3, false),
+                Some([0x1b, b'\\', ..]) => (end + 4, false),
                 _ => (2, false),
             }
         }
-        Some(0x20..=0x2f) => {
-            let end = 1 + run(&b[1..], 0x20..=0x2f);
-            (end + usize::from(matches!(b.get(end), Some(0x30..=0x7e))), false)
+        [_, rest @ ..] => {
+            let (intermediate, rest) = run(rest, 0x20..=0x2f);
+            let end = 1 + intermediate.len();
+            (end + usize::from(matches!(rest.first(), Some(0x30..=0x7e))), false)
         }
-        Some(0x30..=0x7e) => (2, false),
-        _ => (1, false),
+        [] => (0, false),
     }
 }
 
-fn run(bytes: &[u8], range: std::ops::RangeInclusive<u8>) -> usize {
-    bytes.iter().take_while(|b| range.contains(b)).count()
+/// The bytes at the start that are in `range`, and what follows them.
+fn run(bytes: &[u8], range: std::ops::RangeInclusive<u8>) -> (&[u8], &[u8]) {
+    let length = bytes.iter().take_while(|b| range.contains(b)).count();
+    bytes.split_at_checked(length).unwrap_or((bytes, &[]))
 }
 
 /// Removes spelled-out colour sequences (`#033[36m`, `^[[0m`), and bare ones (`[36m…[0m`) where a reset stands after
@@ -109,18 +116,21 @@ fn spelled(text: &str) -> Option<String> {
     let mut found = Vec::new();
     let mut resets = false;
     for at in memchr::memchr_iter(b'[', bytes) {
-        let Some(length) = colour(&bytes[at..]) else { continue };
-        let before = SPELLED.iter().find(|s| text[..at].ends_with(**s)).map(|s| s.len());
+        let (head, sequence) = bytes.split_at(at);
+        let Some(parameters) = colour(sequence) else { continue };
+        let before = SPELLED
+            .iter()
+            .map(|s| s.as_bytes())
+            .find(|s| head.ends_with(s))
+            .map(<[u8]>::len);
         // A bare `[m` is the start of `[model.py]`.
-        if before.is_none() && length == 2 {
+        if before.is_none() && parameters.is_empty() {
             continue;
         }
-        let reset = matches!(
-            &bytes[at + 1..at + length - 1],
-            b"0" | b"" | b"0;0" | b"39" | b"22" | b"00"
-        );
+        let reset = matches!(parameters, b"0" | b"" | b"0;0" | b"39" | b"22" | b"00");
         resets |= reset && !found.is_empty();
-        found.push((at - before.unwrap_or(0), at + length, before.is_some()));
+        let end = at + "[".len() + parameters.len() + "m".len();
+        found.push((at - before.unwrap_or(0), end, before.is_some()));
     }
     found.retain(|(_, _, spelled)| *spelled || resets);
     if found.is_empty() {
@@ -129,21 +139,23 @@ fn spelled(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
     for (start, end, _) in found {
-        out.push_str(&text[from..start]);
+        out.push_str(text.get(from..start).unwrap_or_default());
         from = end;
     }
-    out.push_str(&text[from..]);
+    out.push_str(text.get(from..).unwrap_or_default());
     Some(out)
 }
 
-/// Length of `[36m`, `[1;36m`, `[m` and their like.
-fn colour(b: &[u8]) -> Option<usize> {
-    let parameters = b[1..]
+/// The parameters of `[36m`, `[1;36m`, `[m` and their like.
+fn colour(b: &[u8]) -> Option<&[u8]> {
+    let rest = b.strip_prefix(b"[")?;
+    let length = rest
         .iter()
         .take(12)
         .take_while(|c| c.is_ascii_digit() || **c == b';')
         .count();
-    (b.get(1 + parameters) == Some(&b'm')).then_some(2 + parameters)
+    let (parameters, rest) = rest.split_at_checked(length)?;
+    rest.starts_with(b"m").then_some(parameters)
 }
 
 #[cfg(test)]

@@ -176,8 +176,11 @@ fn fields(lines: &[(Place, Vec<u8>)]) -> Option<Fields> {
             continue;
         }
         let (key, value) = match memchr::memchr(b'=', line) {
-            Some(at) => (&line[..at], line[at + 1..].to_vec()),
-            None => (&line[..], binary(&mut lines)?),
+            Some(at) => {
+                let (key, value) = line.split_at(at);
+                (key, value.get(1..).unwrap_or_default().to_vec())
+            }
+            None => (line.as_slice(), binary(&mut lines)?),
         };
         fields.push((
             String::from_utf8_lossy(key).into_owned(),
@@ -196,8 +199,9 @@ fn binary<'a>(lines: &mut impl Iterator<Item = &'a Vec<u8>>) -> Option<Vec<u8>> 
             let length = usize::try_from(u64::from_le_bytes(*length))
                 .ok()
                 .filter(|length| *length <= MOST_BYTES)?;
+            // The line end behind the value is no part of it.
             if value.len() > length {
-                return Some(value[..length].to_vec());
+                return value.get(..length).map(<[u8]>::to_vec);
             }
         }
     }

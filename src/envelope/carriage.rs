@@ -44,8 +44,9 @@ fn split_glued<'a>(line: &'a str, out: &mut Vec<&'a str>) {
     while out.len() < MOST_RECORDS
         && let Some(at) = next_glued(rest)
     {
-        out.push(&rest[..at]);
-        rest = &rest[at..];
+        let (record, behind) = rest.split_at(at);
+        out.push(record);
+        rest = behind;
     }
     out.push(rest);
 }
@@ -59,16 +60,16 @@ fn next_glued(line: &str) -> Option<usize> {
 fn behind_bar(line: &str) -> Option<usize> {
     let b = line.as_bytes();
     for end in memchr_iter(b']', b) {
-        let rate = b[..end].ends_with(b"/s") || b[..end].ends_with(b"/it");
+        let (bar, behind) = b.split_at(end);
+        let rate = bar.ends_with(b"/s") || bar.ends_with(b"/it");
         // A blank behind the bracket is tqdm's or vLLM's own suffix: ` (eager)`.
-        if !rate || matches!(b.get(end + 1), None | Some(b' ' | b'\r')) {
+        if !rate || matches!(behind.get(1), None | Some(b' ' | b'\r')) {
             continue;
         }
-        let near = &b[end.saturating_sub(LONGEST_BRACKET)..end];
-        let Some(open) = memchr::memrchr(b'[', near) else {
+        let near = bar.split_at(end.saturating_sub(LONGEST_BRACKET)).1;
+        let Some(inside) = memchr::memrchr(b'[', near).and_then(|open| near.get(open + 1..)) else {
             continue;
         };
-        let inside = &near[open + 1..];
         if inside.first().is_some_and(u8::is_ascii_digit) && inside.iter().take(8).any(|&c| c == b':') {
             return Some(end + 1);
         }
@@ -79,13 +80,12 @@ fn behind_bar(line: &str) -> Option<usize> {
 /// A second NCCL header of the same host within the first one's line.
 fn behind_nccl(line: &str) -> Option<usize> {
     // Nearly every line fails here: ` NCCL ` must stand in it twice.
-    let first = NCCL.find(line.as_bytes())?;
-    NCCL.find(&line.as_bytes()[first + 5..])?;
+    let b = line.as_bytes();
+    NCCL.find_iter(b).nth(1)?;
     let host = grammar::nccl(line)?;
-    let start = line.find(host)? + host.len();
-    memmem::find_iter(&line.as_bytes()[start..], host.as_bytes())
-        .map(|at| start + at)
-        .find(|at| grammar::nccl_tail(&line.as_bytes()[at + host.len()..]))
+    memmem::find_iter(b, host.as_bytes())
+        .skip(1)
+        .find(|at| b.get(at + host.len()..).is_some_and(grammar::nccl_tail))
 }
 
 /// Whether `s` is a state of a progress bar.
@@ -102,14 +102,14 @@ pub(super) fn is_process(s: &str) -> bool {
 
 fn percentage(s: &str) -> bool {
     let b = s.as_bytes();
-    memchr_iter(b'%', b).any(|at| at > 0 && b[at - 1].is_ascii_digit())
+    b.windows(2).any(|pair| matches!(pair, [b'0'..=b'9', b'%']))
 }
 
 /// Bars are told apart by what stands before their percentage, without the figures in it.
 fn same_bar(a: &str, b: &str) -> bool {
     let label = |s: &'_ str| -> String {
-        let end = s.find(['%', '|', '━']).unwrap_or(s.len()).min(s.len());
-        s[..end].chars().filter(|c| c.is_alphabetic()).collect()
+        let before = s.chars().take_while(|c| !matches!(c, '%' | '|' | '━'));
+        before.filter(|c| c.is_alphabetic()).collect()
     };
     label(a) == label(b)
 }

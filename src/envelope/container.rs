@@ -9,17 +9,16 @@ use nom::{IResult, Parser};
 use crate::record::Stream;
 
 use super::said::Said;
-use super::stamps;
+use super::{fields, stamps};
 
 /// `2026-11-25T12:00:00.123456789Z stderr F text`; `P` marks a part that the next line of the stream goes on with.
 pub(super) fn cri<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
     let (at, rest) = stamps::iso(s)?;
     let rest = rest.strip_prefix(' ')?;
     let (stream, rest) = stream(rest)?;
-    let (partial, rest) = match rest.as_bytes() {
-        [b'F', ..] => (false, &rest[1..]),
-        [b'P', ..] => (true, &rest[1..]),
-        _ => return None,
+    let (partial, rest) = match rest.strip_prefix('F') {
+        Some(rest) => (false, rest),
+        None => (true, rest.strip_prefix('P')?),
     };
     // An empty text may have lost its blank.
     let rest = if rest.is_empty() { rest } else { rest.strip_prefix(' ')? };
@@ -95,16 +94,13 @@ pub(super) fn labels<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
             return None;
         }
         // A quote inside a value is escaped.
-        let end = value
-            .match_indices('"')
-            .find(|(at, _)| !value[..*at].ends_with('\\'))?
-            .0;
+        let (value, behind) = fields::split_unescaped(value, '"')?;
         match name {
-            "pod" | "host" | "hostname" | "node" | "node_name" | "instance" => said.node = Some(&value[..end]),
-            "container" | "container_name" | "compose_service" => said.container = Some(&value[..end]),
+            "pod" | "host" | "hostname" | "node" | "node_name" | "instance" => said.node = Some(value),
+            "container" | "container_name" | "compose_service" => said.container = Some(value),
             _ => {}
         }
-        rest = &value[end + 1..];
+        rest = behind;
         match rest.strip_prefix(", ").or_else(|| rest.strip_prefix(',')) {
             Some(next) => rest = next,
             None => {

@@ -31,9 +31,10 @@ impl Table {
         };
         // A row's text may go on in further lines, so its end is not known yet.
         let sample = lines.get(1..lines.len().min(100))?.join("\n");
-        let row = (1..=sample.len())
-            .filter(|&end| end == sample.len() || sample.as_bytes()[end] == b'\n')
-            .find_map(|end| table.row(&sample[..end]));
+        let ends = sample.match_indices('\n').map(|(at, _)| at).chain([sample.len()]);
+        let row = ends
+            .filter_map(|end| sample.get(..end))
+            .find_map(|text| table.row(text));
         json::of(&row?.0)?;
         Some(table)
     }
@@ -50,7 +51,7 @@ impl Table {
             return None;
         }
         let at = self.columns.iter().position(|name| fields::is_text(name))?;
-        let offset = values[..at].iter().map(|value| value.matches('\n').count()).sum();
+        let offset = values.iter().take(at).map(|value| value.matches('\n').count()).sum();
         let fields = self
             .columns
             .iter()
@@ -88,9 +89,9 @@ fn split(row: &str, separator: char) -> Option<Vec<String>> {
             }
             None => {
                 let end = rest.find(separator).unwrap_or(rest.len());
-                let value = rest[..end].to_owned();
-                rest = &rest[end..];
-                value
+                let (value, behind) = rest.split_at(end);
+                rest = behind;
+                value.to_owned()
             }
         };
         values.push(value);
@@ -107,9 +108,9 @@ fn unquote(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut rest = text;
     loop {
-        let end = rest.find('"')?;
-        value.push_str(&rest[..end]);
-        rest = &rest[end + 1..];
+        let (part, behind) = rest.split_once('"')?;
+        value.push_str(part);
+        rest = behind;
         match rest.strip_prefix('"') {
             Some(next) => {
                 value.push('"');

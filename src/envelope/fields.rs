@@ -7,6 +7,15 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
+/// What stands before the first `end` that no backslash escapes, and what follows it.
+pub(super) fn split_unescaped(s: &str, end: char) -> Option<(&str, &str)> {
+    let (value, behind) = s
+        .match_indices(end)
+        .map(|(at, _)| s.split_at(at))
+        .find(|(value, _)| !value.ends_with('\\'))?;
+    Some((value, behind.strip_prefix(end)?))
+}
+
 /// Fields that hold the program's text, best first.
 pub(super) const TEXT: [&str; 11] = [
     "MESSAGE",

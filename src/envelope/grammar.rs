@@ -23,7 +23,7 @@ pub(super) fn program(s: &str) -> bool {
         Some(b'[') => {
             looks(b, b"[####-##-## ##:##:##")
                 || s.starts_with("[rank") && rank(s).is_some()
-                || glog(&b[1..])
+                || b.get(1..).is_some_and(glog)
                 || nccl(s).is_some()
         }
         Some(b' ') => s.starts_with("  File \"") && s.contains(", line "),
@@ -45,22 +45,31 @@ fn levelled(s: &str) -> bool {
     LEVELS.iter().any(|level| {
         s.strip_prefix(level).is_some_and(|rest| {
             looks(rest.as_bytes(), b" ##-## ##:##:##")
-                || (rest.starts_with(": ") && level.len() + rest.len() - rest[1..].trim_start().len() == 10)
+                || rest
+                    .strip_prefix(':')
+                    .is_some_and(|behind| padding(behind) + level.len() + 1 == 10 && behind.starts_with(' '))
         })
     })
 }
 
+/// Bytes of white space at the start.
+fn padding(s: &str) -> usize {
+    s.len() - s.trim_start().len()
+}
+
 /// `E1125 12:00:00.123` (Google's layout, used by torch and abseil).
 fn glog(b: &[u8]) -> bool {
-    matches!(b.first(), Some(b'I' | b'W' | b'E' | b'F'))
-        && (looks(&b[1..], b"#### ##:##:##.") || looks(&b[1..], b"### ##:##:##."))
+    matches!(b, [b'I' | b'W' | b'E' | b'F', stamp @ ..]
+        if looks(stamp, b"#### ##:##:##.") || looks(stamp, b"### ##:##:##."))
 }
 
 /// `(NAME pid=123`
 fn process(s: &str) -> bool {
-    let b = s.as_bytes();
-    memmem::find(&b[..b.len().min(HEADER)], b"pid=")
-        .is_some_and(|at| matches!(b[at - 1], b' ' | b'(') && b.get(at + 4).is_some_and(u8::is_ascii_digit))
+    let b = near(s.as_bytes());
+    memmem::find(b, b"pid=").is_some_and(|at| {
+        let (before, pid) = b.split_at(at);
+        matches!(before, [.., b' ' | b'(']) && pid.get(4).is_some_and(u8::is_ascii_digit)
+    })
 }
 
 /// `[rank12]:`: the rank and what follows the colon.
@@ -76,9 +85,9 @@ pub(super) fn nccl(s: &str) -> Option<&str> {
         Some(stamped) => stamped.split_once("] ")?.1,
         None => s,
     };
-    let b = &s.as_bytes()[..s.len().min(HEADER)];
-    let colon = memchr::memchr2(b':', b' ', b).filter(|&at| at > 0 && b[at] == b':')?;
-    nccl_tail(&b[colon..]).then(|| &s[..colon])
+    let end = memchr::memchr2(b':', b' ', near(s.as_bytes())).filter(|&at| at > 0)?;
+    let (host, tail) = s.split_at_checked(end)?;
+    nccl_tail(near(tail.as_bytes())).then_some(host)
 }
 
 /// `:123:456 [7] … NCCL INFO`
@@ -86,14 +95,22 @@ pub(super) fn nccl_tail(b: &[u8]) -> bool {
     let Some(b) = colon_number(b).and_then(colon_number) else {
         return false;
     };
-    let b = &b[..b.len().min(HEADER)];
-    b.starts_with(b" ") && matches!(b.get(1), Some(b'[' | b'N')) && memmem::find(b, b"NCCL ").is_some()
+    matches!(b, [b' ', b'[' | b'N', ..]) && memmem::find(near(b), b"NCCL ").is_some()
 }
 
 fn colon_number(b: &[u8]) -> Option<&[u8]> {
     let b = b.strip_prefix(b":")?;
     let digits = b.iter().take_while(|c| c.is_ascii_digit()).count();
-    (1..=10).contains(&digits).then(|| &b[digits..])
+    if (1..=10).contains(&digits) {
+        b.get(digits..)
+    } else {
+        None
+    }
+}
+
+/// The part of a line in which a header is looked for.
+fn near(b: &[u8]) -> &[u8] {
+    b.get(..HEADER).unwrap_or(b)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use nom::sequence::{delimited, preceded};
 use nom::{IResult, Parser};
 
 use super::said::Said;
-use super::stamps;
+use super::{fields, stamps};
 
 /// The unit given to lines of the kernel, whether they came through syslog or from `dmesg`.
 const KERNEL: &str = "kernel";
@@ -31,10 +31,9 @@ pub(super) fn host<'a>(s: &'a str, sure: bool, said: &mut Said<'a>) -> Option<&'
 
 /// `1795962823.312510 node-a …`, journald's short-unix.
 fn unix(s: &str) -> Option<(crate::time::Stamp, &str)> {
-    let end = s
-        .find(' ')
-        .filter(|&end| s.as_bytes().get(10) == Some(&b'.') && end == 17)?;
-    Some((stamps::epoch(s[..end].parse().ok()?)?, &s[end..]))
+    let (seconds, rest) = s.split_at_checked("1795962823.312510".len())?;
+    (seconds.as_bytes().get(10) == Some(&b'.') && rest.starts_with(' ')).then_some(())?;
+    Some((stamps::epoch(seconds.parse().ok()?)?, rest))
 }
 
 /// `node-a vllm[24]: ` or `node-a kernel: `
@@ -96,8 +95,7 @@ fn rfc5424<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
 fn structured_data(s: &str) -> Option<&str> {
     let mut rest = s.strip_prefix('[')?;
     loop {
-        let end = rest.match_indices(']').find(|(at, _)| !rest[..*at].ends_with('\\'))?.0;
-        rest = &rest[end + 1..];
+        (_, rest) = fields::split_unescaped(rest, ']')?;
         match rest.strip_prefix('[') {
             Some(more) => rest = more,
             None => return Some(rest),

@@ -49,8 +49,9 @@ fn bracket<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
 
 /// `[2026-07-13T19:39:36Z] text` of Buildkite and Jenkins. The blank-separated form is SGLang's and NCCL's own.
 fn ci_stamp<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
+    let inside = s.strip_prefix('[')?;
     let (at, rest) =
-        stamps::iso(&s[1..]).filter(|(at, _)| at.offset.is_some() && s.as_bytes().get(11) == Some(&b'T'))?;
+        stamps::iso(inside).filter(|(at, _)| at.offset.is_some() && inside.as_bytes().get(10) == Some(&b'T'))?;
     let rest = rest.strip_prefix(']')?;
     said.at(at);
     Some(rest.strip_prefix(' ').unwrap_or(rest))
@@ -97,10 +98,12 @@ fn collector_stamp<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
 
 /// ` 00O text`: GitLab's runner numbers the streams, and marks a continued line with `+`.
 fn gitlab(s: &str) -> Option<&str> {
-    let b = s.as_bytes();
+    let (mark, text) = s.split_at_checked(" 00O ".len())?;
     let hex = |c: &u8| c.is_ascii_hexdigit() && !c.is_ascii_uppercase();
-    let marked = b.first() == Some(&b' ') && hex(b.get(1)?) && hex(b.get(2)?) && matches!(b.get(3)?, b'O' | b'E');
-    (marked && matches!(b.get(4)?, b' ' | b'+')).then(|| &s[5..])
+    match mark.as_bytes() {
+        [b' ', high, low, b'O' | b'E', b' ' | b'+'] if hex(high) && hex(low) => Some(text),
+        _ => None,
+    }
 }
 
 /// The text behind a bare stamp: one separator is the transport's.
@@ -175,7 +178,7 @@ fn unknown<'a>(profile: &Profile, s: &'a str, said: &mut Said<'a>) -> Option<&'a
         .unknown
         .iter()
         .find_map(|prefix| Some((prefix, prefix.strip(s)?)))?;
-    if let Some(at) = prefix.stamp(&s[..s.len() - text.len()]) {
+    if let Some(at) = prefix.stamp(s.strip_suffix(text).unwrap_or_default()) {
         said.at(at);
     }
     Some(text)

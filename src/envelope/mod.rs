@@ -163,7 +163,7 @@ impl Peeler {
             return self.unwrap(at, &whole, &whole, said, depth + 1, out);
         }
         if memchr::memchr(b'\r', rest.as_bytes()).is_some() || carriage::is_glued(rest) {
-            let head = &text[..text.len() - rest.len()];
+            let head = text.strip_suffix(rest).unwrap_or_default();
             return self.pieces(at, head, rest, &said, out);
         }
         self.give(at, shown, rest, &said, out);
@@ -298,15 +298,14 @@ impl Peeler {
 
 /// A line without the carriage returns at its end.
 fn without_returns(line: &[u8]) -> &[u8] {
-    let end = line.iter().rposition(|&b| b != b'\r').map_or(0, |last| last + 1);
-    &line[..end]
+    let mut line = line;
+    while let Some(rest) = line.strip_suffix(b"\r") {
+        line = rest;
+    }
+    line
 }
 
 /// The longest start of `text` of at most `most` bytes.
 fn cut(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    text.split_at(text.floor_char_boundary(most)).0
 }

@@ -52,7 +52,8 @@ struct Key {
 
 /// The first stamp of a line: `HH:MM:SS` with the date before it, if there is one.
 fn key(line: &str) -> Option<Key> {
-    let b = &line.as_bytes()[..line.len().min(REACH)];
+    let b = line.as_bytes();
+    let b = b.get(..REACH).unwrap_or(b);
     let at = b.windows(8).position(|w| {
         matches!(w, [h1 @ b'0'..=b'2', h2, b':', m1, m2, b':', s1, s2] if [h1, h2, m1, m2, s1, s2].iter().all(|c| c.is_ascii_digit()))
     })?;
@@ -62,17 +63,18 @@ fn key(line: &str) -> Option<Key> {
             .filter(|c| c.is_ascii_digit())
             .fold(0u128, |n, c| n * 10 + u128::from(c - b'0'))
     };
-    let mut value = digits(&b[at..at + 8]) * 1_000_000_000;
-    if matches!(b.get(at + 8), Some(b'.' | b',')) {
-        let fraction: Vec<u8> = b[at + 9..]
+    let (before, rest) = b.split_at(at);
+    let (clock, rest) = rest.split_at_checked("HH:MM:SS".len())?;
+    let nanos = match rest {
+        [b'.' | b',', fraction @ ..] => fraction
             .iter()
-            .copied()
-            .take_while(u8::is_ascii_digit)
+            .take_while(|c| c.is_ascii_digit())
+            .chain(std::iter::repeat(&b'0'))
             .take(9)
-            .collect();
-        value += digits(&fraction) * 10u128.pow(9 - fraction.len() as u32);
-    }
-    let before = &b[..at];
+            .fold(0, |n, c| n * 10 + u128::from(c - b'0')),
+        _ => 0,
+    };
+    let value = digits(clock) * 1_000_000_000 + nanos;
     let (form, date) = match before {
         [
             ..,

@@ -121,25 +121,29 @@ fn without_tags(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(at) = rest.find('<') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let name = rest[1..].trim_start_matches('/');
-        let word = &name[..name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(name.len())];
-        let end = if TAGS.contains(&word) {
-            memchr::memchr(b'>', &rest.as_bytes()[..rest.len().min(LONGEST_TAG)])
-        } else {
-            None
-        };
-        match end {
-            Some(end) => rest = &rest[end + 1..],
+        let (plain, tag) = rest.split_at(at);
+        out.push_str(plain);
+        rest = match behind_tag(tag) {
+            Some(behind) => behind,
             None => {
                 out.push('<');
-                rest = &rest[1..];
+                tag.strip_prefix('<').unwrap_or_default()
             }
-        }
+        };
     }
     out.push_str(rest);
     out
+}
+
+/// What follows the tag that `s` starts with.
+fn behind_tag(s: &str) -> Option<&str> {
+    let name = s.strip_prefix('<')?.trim_start_matches('/');
+    let word = name.split(|c: char| !c.is_ascii_alphabetic()).next()?;
+    if !TAGS.contains(&word) {
+        return None;
+    }
+    let near = s.split_at(s.floor_char_boundary(LONGEST_TAG)).0;
+    s.get(near.find('>')? + 1..)
 }
 
 /// Where the lines of a hard-wrapped source break.
@@ -169,8 +173,7 @@ impl Wrap {
         };
         let unknown = Profile::default();
         let (mut full, mut continued, mut torn) = (0, 0, 0);
-        for pair in lines.windows(2) {
-            let (line, next) = (&pair[0], &pair[1]);
+        for (line, next) in lines.iter().zip(lines.iter().skip(1)) {
             if wrap.goes_on(line) {
                 full += 1;
                 continued += usize::from(!starts_record(&unknown, next));

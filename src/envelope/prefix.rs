@@ -29,10 +29,11 @@ impl Prefix {
         }
         let b = line.as_bytes();
         let end = (1..line.len().min(LONGEST)).find(|&at| {
-            matches!(b[at - 1], b' ' | b'\t' | b'|' | b']' | b'>' | b':' | b')' | b'-')
+            let before = b.get(at - 1);
+            matches!(before, Some(b' ' | b'\t' | b'|' | b']' | b'>' | b':' | b')' | b'-'))
                 && line.get(at..).is_some_and(grammar::program)
         })?;
-        Some((Self::of(&line[..end]), end))
+        Some((Self::of(line.get(..end)?), end))
     }
 
     fn of(text: &str) -> Self {
@@ -48,8 +49,8 @@ impl Prefix {
             }
         }
         // The blanks at its end are counted: more of them belong to the program's text.
-        if body.len() < text.len() {
-            parts.push(Part::Text(text[body.len()..].to_owned()));
+        if let Some(blanks) = text.strip_prefix(body).filter(|blanks| !blanks.is_empty()) {
+            parts.push(Part::Text(blanks.to_owned()));
         }
         Self { parts }
     }
@@ -78,12 +79,11 @@ impl Prefix {
 
     /// The stamp in the prefix of `line`, wherever it stands in it.
     pub fn stamp(&self, prefix: &str) -> Option<crate::time::Stamp> {
-        let starts = prefix
+        prefix
             .char_indices()
-            .filter(|(at, _)| *at == 0 || !prefix.as_bytes()[at - 1].is_ascii_alphanumeric());
-        starts
-            .into_iter()
-            .find_map(|(at, _)| stamps::iso(&prefix[at..]).or_else(|| stamps::month_day(&prefix[at..])))
+            .map(|(at, _)| prefix.split_at(at))
+            .filter(|(before, _)| !before.ends_with(|c: char| c.is_ascii_alphanumeric()))
+            .find_map(|(_, rest)| stamps::iso(rest).or_else(|| stamps::month_day(rest)))
             .map(|(at, _)| at)
     }
 }

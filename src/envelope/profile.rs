@@ -203,10 +203,10 @@ impl Profile {
                 run = None;
                 continue;
             };
-            match counts.iter().position(|(known, _)| *known == shape) {
-                Some(known) => counts[known].1 += 1,
-                None if counts.len() < MOST_NAMES => counts.push((shape, 1)),
-                None => {}
+            if let Some((_, count)) = counts.iter_mut().find(|(known, _)| *known == shape) {
+                *count += 1;
+            } else if counts.len() < MOST_NAMES {
+                counts.push((shape, 1));
             }
             let length = run.filter(|(last, _)| *last == shape).map_or(1, |(_, n)| n + 1);
             run = Some((shape, length));
@@ -304,7 +304,7 @@ impl Profile {
             let found: Vec<_> = texts.iter().filter_map(|text| parse(text)).collect();
             let proofs = found.iter().filter(|(_, text)| grammar::program(text)).count();
             // Numbers that only grow are the lines of a listing.
-            let listing = found.len() > 1 && found.windows(2).all(|w| w[0].0 < w[1].0);
+            let listing = found.len() > 1 && found.is_sorted_by(|(one, _), (next, _)| one < next);
             let proven = proofs >= PROOFS && (most(found.len(), texts) || proofs * 3 >= found.len());
             let ranks: BTreeSet<u32> = found.iter().map(|(rank, _)| *rank).collect();
             let throughout =
@@ -355,10 +355,10 @@ impl Profile {
             let Some((prefix, end)) = Prefix::before_program(text) else {
                 continue;
             };
-            match found.iter().position(|(known, ..)| *known == prefix) {
-                Some(known) => found[known].1 += 1,
-                None if found.len() < MOST_NAMES => found.push((prefix, 1, &text[..end])),
-                None => {}
+            if let Some((_, count, _)) = found.iter_mut().find(|(known, ..)| *known == prefix) {
+                *count += 1;
+            } else if found.len() < MOST_NAMES {
+                found.push((prefix, 1, text.split_at(end).0));
             }
         }
         // Indented tracebacks are quoted ones as a rule; an indented paste has no program line at its margin.

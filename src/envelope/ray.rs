@@ -47,18 +47,19 @@ fn worker(s: &str) -> Option<(&str, RaySaid<'_>)> {
         terminated((alt((number, word)), ip), char(')')).parse(s)
     }
     let inside = s.strip_prefix('(')?;
-    let near = &inside.as_bytes()[..inside.len().min(LONGEST_NAME)];
-    let equals = memchr::memchr_iter(b'=', near).find(|&at| near[..at].ends_with(b"pid"))?;
-    let name = match inside[..equals - 3].strip_suffix(' ') {
+    let near = inside.split_at(inside.floor_char_boundary(LONGEST_NAME)).0;
+    let (name, _) = near.split_once("pid=")?;
+    let (_, fields) = inside.split_once("pid=")?;
+    let name = match name.strip_suffix(' ') {
         Some(name) => name,
-        None if equals == 3 => "",
+        None if name.is_empty() => "",
         None => return None,
     };
     // `(Actor(…): job ID=…, pid=…` of an out-of-memory report is no prefix.
     if name.ends_with(',') || (name.contains('=') && !is_vllm(name)) {
         return None;
     }
-    let (rest, ((pid, word), ip)) = parts(&inside[equals + 1..]).ok()?;
+    let (rest, ((pid, word), ip)) = parts(fields).ok()?;
     let name = if word.is_empty() { name } else { word };
     Some((behind(rest), RaySaid { name, pid, ip }))
 }
@@ -117,7 +118,7 @@ pub(super) fn repeated(text: &str) -> (&str, u32) {
         Some(b']') => text,
         // The hint has no bracket inside.
         Some(b')') => match text.rfind('(') {
-            Some(at) if text[at..].starts_with(HINT) => text[..at].trim_end(),
+            Some(at) if text.split_at(at).1.starts_with(HINT) => text.split_at(at).0.trim_end(),
             _ => return (text, 0),
         },
         _ => return (text, 0),

@@ -109,13 +109,16 @@ impl Tags {
     pub fn of(&mut self, said: &Said<'_>) -> Arc<Tag> {
         match self.recent.iter().position(|tag| said.is(tag)) {
             Some(0) => {}
-            Some(at) => self.recent[..=at].rotate_right(1),
+            Some(at) => {
+                let tag = self.recent.remove(at);
+                self.recent.insert(0, tag);
+            }
             None => {
                 self.recent.truncate(KEPT_TAGS - 1);
                 self.recent.insert(0, Arc::new(said.tag()));
             }
         }
-        Arc::clone(&self.recent[0])
+        self.recent.first().map_or_else(|| Arc::new(said.tag()), Arc::clone)
     }
 }
 

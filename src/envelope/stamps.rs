@@ -25,7 +25,8 @@ pub(super) fn iso(s: &str) -> Option<(Stamp, &str)> {
     if !(looks(b, b"####-##-##") || looks(b, b"####/##/##")) || !matches!(b.get(10), Some(b'T' | b' ')) {
         return None;
     }
-    let date = NaiveDate::from_ymd_opt(number(&b[..4])? as i32, number(&b[5..7])?, number(&b[8..10])?)?;
+    let year = i32::try_from(number(b.get(..4)?)?).ok()?;
+    let date = NaiveDate::from_ymd_opt(year, number(b.get(5..7)?)?, number(b.get(8..10)?)?)?;
     let (time, rest) = clock(s.get(11..)?)?;
     let (offset, rest) = zone(rest);
     Some((stamp(date.and_time(time), true, offset), rest))
@@ -40,8 +41,9 @@ pub(super) fn month_day(s: &str) -> Option<(Stamp, &str)> {
     if !(1..=2).contains(&digits) {
         return None;
     }
-    let day = number(&rest.as_bytes()[..digits])?;
-    let (time, rest) = clock(rest.get(digits..)?.strip_prefix(' ')?)?;
+    let (day, rest) = rest.split_at_checked(digits)?;
+    let day = number(day.as_bytes())?;
+    let (time, rest) = clock(rest.strip_prefix(' ')?)?;
     let date = NaiveDate::from_ymd_opt(ASSUMED_YEAR, month, day)?;
     Some((stamp(date.and_time(time), false, None), rest))
 }
@@ -50,15 +52,15 @@ pub(super) fn month_day(s: &str) -> Option<(Stamp, &str)> {
 pub(super) fn weekday(s: &str) -> Option<(Stamp, &str)> {
     let rest = skip_weekday(s)?;
     let (without_year, rest) = month_day(rest)?;
-    let rest = rest.strip_prefix(' ')?;
-    let year = number(rest.as_bytes().get(..4)?)?;
+    let (year, rest) = rest.strip_prefix(' ')?.split_at_checked(4)?;
+    let year = number(year.as_bytes())?;
     let local = without_year.local.date();
     let date = NaiveDate::from_ymd_opt(
         year as i32,
         chrono::Datelike::month(&local),
         chrono::Datelike::day(&local),
     )?;
-    Some((stamp(date.and_time(without_year.local.time()), true, None), &rest[4..]))
+    Some((stamp(date.and_time(without_year.local.time()), true, None), rest))
 }
 
 /// `Sun 2026-11-29 14:23:40 UTC`, as `journalctl -o short-full` prints it.
@@ -117,7 +119,7 @@ pub(super) fn field(s: &str) -> Option<Stamp> {
 /// `11-25 13:00:07`, vLLM's date format.
 fn month_number(s: &str) -> Option<Stamp> {
     let b = s.as_bytes();
-    let date = NaiveDate::from_ymd_opt(ASSUMED_YEAR, number(&b[..2])?, number(&b[3..5])?)?;
+    let date = NaiveDate::from_ymd_opt(ASSUMED_YEAR, number(b.get(..2)?)?, number(b.get(3..5)?)?)?;
     let (time, _) = clock(s.get(6..)?)?;
     Some(stamp(date.and_time(time), false, None))
 }
@@ -141,14 +143,15 @@ fn clock(s: &str) -> Option<(NaiveTime, &str)> {
     if !looks(b, b"##:##:##") {
         return None;
     }
-    let (h, m, sec) = (number(&b[..2])?, number(&b[3..5])?, number(&b[6..8])?);
+    let (h, m, sec) = (number(b.get(..2)?)?, number(b.get(3..5)?)?, number(b.get(6..8)?)?);
     let mut nanos = 0;
     let mut end = 8;
-    if matches!(b.get(8), Some(b'.' | b',')) {
-        let digits = b[9..].iter().take_while(|b| b.is_ascii_digit()).count();
+    if let Some([b'.' | b',', fraction @ ..]) = b.get(8..) {
+        let digits = fraction.iter().take_while(|b| b.is_ascii_digit()).count();
         if digits > 0 {
-            let kept = digits.min(9);
-            nanos = number(&b[9..9 + kept])? * 10u32.pow(9 - kept as u32);
+            // What is finer than a nanosecond is left out.
+            let places = fraction.iter().take(digits).chain(std::iter::repeat(&b'0')).take(9);
+            nanos = places.fold(0, |n, digit| n * 10 + u32::from(digit - b'0'));
             end = 9 + digits;
         }
     }
@@ -156,18 +159,26 @@ fn clock(s: &str) -> Option<(NaiveTime, &str)> {
 }
 
 fn zone(s: &str) -> (Option<i32>, &str) {
-    let b = s.as_bytes();
-    let (digits, rest) = match b.first() {
-        Some(b'Z') => return (Some(0), &s[1..]),
-        Some(b'+' | b'-') if looks(&b[1..], b"##:##") => ([&b[1..3], &b[4..6]], &s[6..]),
-        Some(b'+' | b'-') if looks(&b[1..], b"####") => ([&b[1..3], &b[3..5]], &s[5..]),
-        _ => return (None, s),
+    if let Some(rest) = s.strip_prefix('Z') {
+        return (Some(0), rest);
+    }
+    match offset(s) {
+        Some((seconds, rest)) => (Some(seconds), rest),
+        None => (None, s),
+    }
+}
+
+/// `+01:00` and `-0130` in seconds. Offsets of a day and more are none; those in use end at 14 hours.
+fn offset(s: &str) -> Option<(i32, &str)> {
+    let (sign, digits) = match s.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, s.strip_prefix('+')?),
     };
-    let (Some(hours), Some(minutes)) = (number(digits[0]), number(digits[1])) else {
-        return (None, s);
-    };
-    let seconds = (hours * 3600 + minutes * 60) as i32;
-    (Some(if b[0] == b'-' { -seconds } else { seconds }), rest)
+    let (hours, rest) = digits.split_at_checked(2)?;
+    let (minutes, rest) = rest.strip_prefix(':').unwrap_or(rest).split_at_checked(2)?;
+    let hours = number(hours.as_bytes()).filter(|hours| *hours < 24)?;
+    let minutes = number(minutes.as_bytes()).filter(|minutes| *minutes < 60)?;
+    Some((sign * i32::try_from(hours * 3600 + minutes * 60).ok()?, rest))
 }
 
 fn number(digits: &[u8]) -> Option<u32> {

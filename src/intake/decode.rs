@@ -158,7 +158,7 @@ fn sniffed(mut inner: Bytes) -> io::Result<(Bytes, Option<Coding>)> {
         }
         match inner.read(&mut block) {
             Ok(0) => break None,
-            Ok(n) => head.extend_from_slice(&block[..n]),
+            Ok(n) => head.extend(block.iter().take(n)),
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(e) if head.is_empty() => return Err(e),
             Err(e) => {

@@ -79,14 +79,15 @@ impl<R: Read> LineReader<R> {
             }
         }
         let end = self.end.min(self.start + self.limits.sample_bytes);
-        &self.buf[self.start..end]
+        self.buf.get(self.start..end).unwrap_or_default()
     }
 
     /// The next line, `None` at the end of the input.
     #[allow(clippy::should_implement_trait)] // A line borrows from the reader, which no `Iterator` can express.
     pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         loop {
-            if let Some(at) = memchr(b'\n', &self.buf[self.scanned..self.end]) {
+            let fresh = self.buf.get(self.scanned..self.end).unwrap_or_default();
+            if let Some(at) = memchr(b'\n', fresh) {
                 return Ok(Some(self.take(self.scanned + at, true)));
             }
             self.scanned = self.end;
@@ -158,19 +159,20 @@ impl<R: Read> LineReader<R> {
             kept.end = self.join_tail(at);
         }
         let skipped = length - kept.len() as u64;
-        if self.lines == 0 && self.buf[kept.clone()].starts_with(UTF8_MARK) {
-            kept.start += UTF8_MARK.len();
-        }
         let byte = self.offset;
         self.lines += 1;
         self.offset += length + u64::from(ended);
         self.dropped = 0;
         self.start = if ended { at + 1 } else { at };
         self.scanned = self.start;
+        let bytes = self.buf.get(kept).unwrap_or_default();
         Line {
             no: self.lines,
             byte,
-            bytes: &self.buf[kept],
+            bytes: match self.lines {
+                1 => bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes),
+                _ => bytes,
+            },
             skipped,
             ended,
         }
@@ -183,7 +185,7 @@ impl<R: Read> LineReader<R> {
     fn join_tail(&mut self, at: usize) -> usize {
         let head = self.start + self.head_bytes();
         let tail = at.saturating_sub(self.tail_bytes()).max(head);
-        match memchr(b'\r', &self.buf[tail..at]) {
+        match memchr(b'\r', self.buf.get(tail..at).unwrap_or_default()) {
             Some(cr) => {
                 self.buf.copy_within(tail + cr..at, head);
                 head + (at - tail - cr)
@@ -204,7 +206,7 @@ impl<R: Read> LineReader<R> {
     fn fill(&mut self) -> io::Result<()> {
         self.make_room();
         loop {
-            match self.inner.read(&mut self.buf[self.end..]) {
+            match self.inner.read(self.buf.get_mut(self.end..).unwrap_or_default()) {
                 Ok(0) => self.eof = true,
                 Ok(n) => self.end += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
@@ -291,7 +293,7 @@ impl HeldLines {
         self.spans.iter().map(|s| Line {
             no: s.no,
             byte: s.byte,
-            bytes: &self.bytes[s.start..s.end],
+            bytes: self.bytes.get(s.start..s.end).unwrap_or_default(),
             skipped: s.skipped,
             ended: s.ended,
         })

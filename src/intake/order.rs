@@ -36,18 +36,18 @@ pub fn sort(paths: &mut [PathBuf]) {
 fn split(path: &Path, all: &HashSet<PathBuf>) -> (String, Part) {
     let full = path.to_string_lossy();
     let name = PACKED.iter().find_map(|p| full.strip_suffix(p)).unwrap_or(&full);
-    let whole = || (name.to_owned(), Part::Current);
     let file_at = name.rfind(['/', '\\']).map_or(0, |at| at + 1);
-    let Some(at) = name[file_at..].char_indices().map(|(at, _)| file_at + at).find(|&at| {
-        let (base, rest) = name.split_at(at);
-        at > file_at && rest.starts_with(['.', '-', '_']) && is_suffix(&rest[1..]) && is_base(base, all)
-    }) else {
-        return whole();
-    };
-    let (base, suffix) = (name[..at].to_owned(), &name[at + 1..]);
-    match suffix.parse() {
-        Ok(n) if suffix.len() < 6 => (base, Part::Numbered(Reverse(n))),
-        _ => (base, Part::Dated(suffix.to_owned())),
+    let parts = name
+        .match_indices(['.', '-', '_'])
+        .filter(|(at, _)| *at > file_at)
+        .filter_map(|(at, separator)| Some((name.get(..at)?, name.get(at + separator.len()..)?)))
+        .find(|(base, suffix)| is_suffix(suffix) && is_base(base, all));
+    match parts {
+        None => (name.to_owned(), Part::Current),
+        Some((base, suffix)) => match suffix.parse() {
+            Ok(n) if suffix.len() < 6 => (base.to_owned(), Part::Numbered(Reverse(n))),
+            _ => (base.to_owned(), Part::Dated(suffix.to_owned())),
+        },
     }
 }
 

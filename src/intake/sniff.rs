@@ -91,11 +91,11 @@ const FOREIGN: [(&[u8], &str); 14] = [
 
 /// The name of a format that cannot be a log, if `head` begins one.
 pub fn foreign(head: &[u8]) -> Option<&'static str> {
-    if let Some(length) = head.get(..8) {
-        // safetensors: a 64-bit length, then JSON.
-        if length[4..] == [0; 4] && length != [0; 8] && head.get(8) == Some(&b'{') {
-            return Some("model weights");
-        }
+    // safetensors: a 64-bit length, then JSON.
+    if let [low @ .., 0, 0, 0, 0, b'{'] = head.get(..9).unwrap_or_default()
+        && low != [0; 4]
+    {
+        return Some("model weights");
     }
     FOREIGN
         .iter()
@@ -109,7 +109,7 @@ pub fn foreign(head: &[u8]) -> Option<&'static str> {
 /// legacy encoding. Binary content shows itself by control characters, or by NULs throughout.
 pub fn is_binary(head: &[u8]) -> bool {
     let hole = head.iter().take_while(|&&b| b == 0).count();
-    let head = &head[hole..];
+    let (_, head) = head.split_at(hole);
     let nuls = head.iter().filter(|&&b| b == 0).count();
     let controls = head
         .iter()

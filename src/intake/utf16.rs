@@ -13,6 +13,15 @@ pub enum Order {
     Big,
 }
 
+impl Order {
+    fn unit(self, pair: [u8; 2]) -> u16 {
+        match self {
+            Self::Little => u16::from_le_bytes(pair),
+            Self::Big => u16::from_be_bytes(pair),
+        }
+    }
+}
+
 /// Reads UTF-16 and gives UTF-8; the mark itself is expected at the start and left out.
 pub struct Utf16<R> {
     inner: R,
@@ -45,21 +54,25 @@ impl<R: Read> Utf16<R> {
     fn refill(&mut self) -> io::Result<()> {
         let held = self.raw.len();
         self.raw.resize(held + BLOCK, 0);
-        let read = self.inner.read(&mut self.raw[held..]);
+        let read = self.inner.read(self.raw.get_mut(held..).unwrap_or_default());
         self.raw.truncate(held + *read.as_ref().unwrap_or(&0));
         self.eof = read? == 0;
 
         self.text.clear();
         self.given = 0;
-        let mut whole = self.raw.len() & !1;
+        let (mut units, odd) = self.raw.as_chunks::<2>();
         // The first half of a pair waits for the second.
-        if !self.eof && whole >= 2 && (0xd800..0xdc00).contains(&self.unit(whole - 2)) {
-            whole -= 2;
+        if !self.eof
+            && let Some((last, before)) = units.split_last()
+            && (0xd800..0xdc00).contains(&self.order.unit(*last))
+        {
+            units = before;
         }
-        let units = (0..whole).step_by(2).map(|at| self.unit(at));
+        let mut whole = units.len() * 2;
         let mut text = String::with_capacity(whole);
+        let units = units.iter().map(|pair| self.order.unit(*pair));
         text.extend(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
-        if self.eof && whole < self.raw.len() {
+        if self.eof && !odd.is_empty() {
             text.push(char::REPLACEMENT_CHARACTER);
             whole = self.raw.len();
         }
@@ -73,14 +86,6 @@ impl<R: Read> Utf16<R> {
         self.text = text.into_bytes();
         Ok(())
     }
-
-    fn unit(&self, at: usize) -> u16 {
-        let pair = [self.raw[at], self.raw[at + 1]];
-        match self.order {
-            Order::Little => u16::from_le_bytes(pair),
-            Order::Big => u16::from_be_bytes(pair),
-        }
-    }
 }
 
 impl<R: Read> Read for Utf16<R> {
@@ -88,7 +93,7 @@ impl<R: Read> Read for Utf16<R> {
         while self.given == self.text.len() && !self.eof {
             self.refill()?;
         }
-        let n = (&self.text[self.given..]).read(buf)?;
+        let n = self.text.get(self.given..).unwrap_or_default().read(buf)?;
         self.given += n;
         Ok(n)
     }

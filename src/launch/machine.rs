@@ -3,6 +3,8 @@
 //! Owns the order tables and the rule of transition: forward, or back only where the marker is known to stand for
 //! nested or repeated work. Missing markers are normal, so any forward step is allowed.
 
+use std::collections::HashMap;
+
 use super::Placed;
 use super::processes::Processes;
 use crate::catalog::Catalog;
@@ -102,7 +104,8 @@ const SGLANG: &[&[&str]] = &[
 impl Engine {
     /// The engine that the events speak of: its own launch lines first, then whose log headers are the most.
     pub fn detect(catalog: &Catalog, events: &[Placed]) -> Self {
-        let mut weights = [0_u64; 5];
+        const CARRIERS: [Engine; 3] = [Engine::Ray, Engine::Torch, Engine::Nccl];
+        let mut weights: HashMap<Engine, u64> = HashMap::new();
         for placed in events {
             let event = &placed.event;
             let signature = catalog.signature(event.signature);
@@ -133,36 +136,28 @@ impl Engine {
                 "nccl" => Program::Nccl,
                 _ => spoken,
             };
-            let slot = match program {
-                Program::Vllm => 0,
-                Program::Sglang => 1,
-                Program::Ray => 2,
-                Program::Torch => 3,
-                Program::Nccl => 4,
-                _ => {
-                    if let Some(slot) = engine_of_frames(&event.fact) {
-                        weights[slot] += 10;
-                    }
-                    continue;
-                }
+            let found = match program {
+                Program::Vllm => Some((Self::Vllm, weight)),
+                Program::Sglang => Some((Self::Sglang, weight)),
+                Program::Ray => Some((Self::Ray, weight)),
+                Program::Torch => Some((Self::Torch, weight)),
+                Program::Nccl => Some((Self::Nccl, weight)),
+                _ => engine_of_frames(&event.fact).map(|engine| (engine, 10)),
             };
-            weights[slot] += weight;
-        }
-        const ENGINES: [Engine; 5] = [Engine::Vllm, Engine::Sglang, Engine::Ray, Engine::Torch, Engine::Nccl];
-        // An engine stands above what it runs on: any trace of vLLM or SGLang beats Ray, Ray beats torch, torch NCCL.
-        let best = if weights[0] > 0 || weights[1] > 0 {
-            usize::from(weights[1] > weights[0])
-        } else {
-            match weights.iter().skip(2).position(|w| *w > 0) {
-                Some(i) => i + 2,
-                None => return Self::Unknown,
+            if let Some((engine, weight)) = found {
+                *weights.entry(engine).or_default() += weight;
             }
+        }
+        // An engine stands above what it runs on: any trace of vLLM or SGLang beats Ray, Ray beats torch, torch NCCL.
+        let best = match (weights.get(&Self::Vllm), weights.get(&Self::Sglang)) {
+            (vllm, sglang) if sglang > vllm => Self::Sglang,
+            (Some(_), _) => Self::Vllm,
+            _ => CARRIERS
+                .into_iter()
+                .find(|carrier| weights.contains_key(carrier))
+                .unwrap_or_default(),
         };
-        ENGINES
-            .get(best)
-            .copied()
-            .unwrap_or_default()
-            .of_generation(catalog, events)
+        best.of_generation(catalog, events)
     }
 
     /// The engine's generation, where one of its own lines is printed by that generation alone.
@@ -216,7 +211,7 @@ fn engine_label(label: Option<&str>, known: &[&str]) -> bool {
     label.is_some_and(|l| known.iter().any(|k| l.starts_with(k)))
 }
 
-fn engine_of_frames(fact: &Fact) -> Option<usize> {
+fn engine_of_frames(fact: &Fact) -> Option<Engine> {
     let Fact::Traceback(traceback) = fact else { return None };
     let has = |part: &str| {
         traceback
@@ -231,9 +226,9 @@ fn engine_of_frames(fact: &Fact) -> Option<usize> {
         || has("/vllm/entrypoints/")
         || has("-packages/vllm/")
     {
-        Some(0)
+        Some(Engine::Vllm)
     } else if has("sglang/srt/") || has("-packages/sglang/") {
-        Some(1)
+        Some(Engine::Sglang)
     } else {
         None
     }

@@ -205,9 +205,12 @@ impl Processes {
     }
 
     /// One process.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "ids come from this table alone, which never shrinks and has a first entry from the start"
+    )]
     pub fn get(&self, id: ProcessId) -> &Process {
-        // Ids come from this table alone; the first entry always exists.
-        self.list.get(id.0).unwrap_or(&self.list[0])
+        &self.list[id.0]
     }
 
     /// One process, to note what is learnt later.
@@ -227,7 +230,10 @@ impl Processes {
     pub fn find(&self, victim: &Victim) -> Option<ProcessId> {
         let fitting = self.fitting(victim);
         let on_node = |id: &&ProcessId| self.get(**id).node == victim.node;
-        let one = |ids: &[ProcessId]| (ids.len() == 1).then(|| ids[0]);
+        let one = |ids: &[ProcessId]| match ids {
+            [id] => Some(*id),
+            _ => None,
+        };
         let named: Vec<ProcessId> = fitting.iter().filter(on_node).copied().collect();
         one(&named).or_else(|| one(&fitting))
     }

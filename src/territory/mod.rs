@@ -106,7 +106,7 @@ impl Walk {
                 Some((start, at)) if at_end || full || start + EDGE <= length => {
                     let start = if at_end { start.min(tail) } else { start };
                     // All of these are read; the tier-1 line itself is met there again.
-                    let ends = memchr_iter(b'\n', &window[start..at]).count();
+                    let ends = memchr_iter(b'\n', window.get(start..at).unwrap_or_default()).count();
                     self.left = u32::try_from(ends + 1).unwrap_or(u32::MAX);
                     self.counted += lines.skip(start);
                     return Ok(());
@@ -139,13 +139,13 @@ impl Walk {
                 return Found::Nothing(from.max((window.len() + 1).saturating_sub(gates::longest())));
             };
             let gate = from + found;
-            let start = memrchr(b'\n', &window[..gate]).map_or(0, |at| at + 1);
-            let end = memchr(b'\n', &window[gate..]).map(|at| gate + at);
+            let start = line_start(window, gate);
+            let end = memchr(b'\n', window.split_at(gate).1).map(|at| gate + at);
             // What the shape of a line is made of has to be there.
             if end.is_none() && !at_end && window.len() < gate + repeats::reach() {
                 return Found::Nothing(gate);
             }
-            let line = &window[start..end.unwrap_or(window.len())];
+            let line = window.get(start..end.unwrap_or(window.len())).unwrap_or_default();
             if !self.repeats.known(line, gate - start) {
                 return Found::Line(start);
             }
@@ -157,7 +157,7 @@ impl Walk {
 /// Where territory before the line at `at` begins.
 fn look_behind(window: &[u8], at: usize) -> usize {
     let least = at.saturating_sub(EDGE);
-    let before = &window[least.saturating_sub(1)..at];
+    let before = window.get(least.saturating_sub(1)..at).unwrap_or_default();
     // The first line end met is the one before the line itself.
     let mut ends = memrchr_iter(b'\n', before).map(|end| least.saturating_sub(1) + end + 1);
     match ends.by_ref().take(REACH as usize + 1).enumerate().last() {
@@ -168,7 +168,7 @@ fn look_behind(window: &[u8], at: usize) -> usize {
 
 /// The start of the line that the byte at `at` is part of.
 fn line_start(window: &[u8], at: usize) -> usize {
-    memrchr(b'\n', &window[..at.min(window.len())]).map_or(0, |end| end + 1)
+    memrchr(b'\n', window.get(..at).unwrap_or(window)).map_or(0, |end| end + 1)
 }
 
 #[cfg(test)]

@@ -24,10 +24,12 @@ pub fn mask(text: &str) -> String {
         let mut in_number = false;
         let mut rest = word.chars();
         while let Some(c) = rest.next() {
-            if !in_number && c == '0' && rest.as_str().starts_with('x') {
+            if !in_number
+                && c == '0'
+                && let Some(digits) = rest.as_str().strip_prefix('x')
+            {
                 out.push('#');
-                let digits = rest.as_str()[1..].trim_start_matches(|c: char| c.is_ascii_hexdigit());
-                rest = digits.chars();
+                rest = digits.trim_start_matches(|c: char| c.is_ascii_hexdigit()).chars();
                 in_number = true;
             } else if c.is_ascii_digit() {
                 if !in_number {
