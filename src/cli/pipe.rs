@@ -237,7 +237,8 @@ fn pump(input: impl Read + Send + 'static, sender: &SyncSender<Message>, limits:
     let _ = sender.send(Message::Notes(notes));
 }
 
-/// Copies what is read. When nobody reads the copy any more, the input ends here too, as it does for `tee`.
+/// Copies what is read, as long as the copy can be written. The examination does not depend on it: a launch has a
+/// verdict also where nobody reads its output any more, or the disk that takes it is full.
 struct Copying<R, W> {
     input: R,
     copy: Option<W>,
@@ -248,9 +249,12 @@ impl<R: Read, W: Write> Read for Copying<R, W> {
         let n = self.input.read(buf)?;
         if let Some(copy) = &mut self.copy
             && let Some(read) = buf.get(..n)
-            && copy.write_all(read).and_then(|()| copy.flush()).is_err()
+            && let Err(e) = copy.write_all(read).and_then(|()| copy.flush())
         {
-            return Ok(0);
+            self.copy = None;
+            if e.kind() != ErrorKind::BrokenPipe {
+                remark(&format!("standard output cannot be written: {e}; the input is read on"));
+            }
         }
         Ok(n)
     }
@@ -356,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_copy_is_unchanged_and_its_end_is_the_end() {
+    fn the_copy_is_unchanged_and_its_end_ends_nothing() {
         let (copy_reader, copy) = io::pipe().unwrap();
         let (reader, mut writer) = io::pipe().unwrap();
         let limits = Limits::default();
@@ -366,8 +370,30 @@ mod tests {
         (&copy_reader).read_exact(&mut copied).unwrap();
         assert_eq!(&copied, b"\xff\r\x00no line end");
         drop(copy_reader);
-        writer.write_all(b"more\n").unwrap();
-        assert_eq!(pipe.read(&mut Heard::default()), Pause::End);
+        writer.write_all(b"\nmore\ndead\n").unwrap();
+        drop(writer);
+        let mut heard = Heard::default();
+        assert_eq!(pipe.read(&mut heard), Pause::End);
+        assert_eq!(heard.0[1..], ["more", "dead"]);
+    }
+
+    #[test]
+    fn a_copy_that_fails_ends_nothing() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let input = io::Cursor::new(b"one\ntwo\n");
+        let limits = Limits::default();
+        let mut pipe = Pipe::start(input, Some(Full), patience(1000, 0), Signals::default(), &limits);
+        let mut heard = Heard::default();
+        assert_eq!(pipe.read(&mut heard), Pause::End);
+        assert_eq!(heard.0, ["one", "two"]);
     }
 
     #[test]
