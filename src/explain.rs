@@ -152,7 +152,8 @@ fn cause_page(page: &mut Page, catalog: &Catalog, cause: &CauseDef) {
     page.section("What to change, best first");
     for (n, remedy) in remedies_for(catalog, &cause.id).iter().enumerate() {
         page.item(&format!("{}. ", n + 1), &plain_title(remedy));
-        page.para_at(5, &format!("{} Risk: {}. ({})", remedy.cost, remedy.risk, remedy.id));
+        let (cost, risk) = (sentence(&remedy.cost), &remedy.risk);
+        page.para_at(5, &format!("Cost: {cost} Risk: {risk}. ({})", remedy.id));
     }
     page.section("What does not help");
     for vain in &cause.will_not_help {
@@ -220,7 +221,11 @@ fn signature_page(page: &mut Page, catalog: &Catalog, signature: &Signature) {
     }
     let phases: Vec<&str> = def.phase.iter().chain(&def.phases).map(String::as_str).collect();
     page.fact("phase", &phases.join(", "));
-    page.fact("versions", if def.versions.is_empty() { "all" } else { &def.versions });
+    let range = match def.versions.as_str() {
+        "" => "all".to_owned(),
+        range => in_words(range),
+    };
+    page.fact("versions", &range);
     page.fact("reason", def.reason.as_deref().unwrap_or_default());
     page.fact("explains", &def.explains.join(", "));
     page.section("Lines it recognises");
@@ -246,7 +251,8 @@ fn remedy_page(page: &mut Page, catalog: &Catalog, remedy: &RemedyDef) {
             .as_deref()
             .and_then(template::plain)
             .map(|to| format!(" {to}"));
-        page.fact("set", &format!("{name}{}", to.unwrap_or_default()));
+        let verb = if change.kind == "command" { "run" } else { "set" };
+        page.fact(verb, &format!("{name}{}", to.unwrap_or_default()));
     }
     page.fact("cost", &remedy.cost);
     page.fact("risk", &remedy.risk);
@@ -308,6 +314,14 @@ fn remedies_for<'a>(catalog: &'a Catalog, cause: &str) -> Vec<&'a RemedyDef> {
     found.into_iter().map(|(_, remedy)| remedy).collect()
 }
 
+/// A phrase of the data with a full stop, where it has no end of its own.
+fn sentence(phrase: &str) -> String {
+    match phrase.ends_with(['.', '!', '?']) {
+        true => phrase.to_owned(),
+        false => format!("{phrase}."),
+    }
+}
+
 fn plain_title(remedy: &RemedyDef) -> String {
     let title = remedy.plain_title.as_ref().unwrap_or(&remedy.title);
     template::plain(title).unwrap_or_else(|| title.clone())
@@ -317,7 +331,17 @@ fn versions(range: &str) -> String {
     if range.is_empty() {
         String::new()
     } else {
-        format!(" {range}")
+        format!(" {}", in_words(range))
+    }
+}
+
+/// A range of versions as people say it: `0.9..0.11` → `0.9 to 0.11`, `0.9..` → `from 0.9`.
+fn in_words(range: &str) -> String {
+    match range.split_once("..") {
+        None => range.to_owned(),
+        Some((from, "")) => format!("from {from}"),
+        Some(("", to)) => format!("up to {to}"),
+        Some((from, to)) => format!("{from} to {to}"),
     }
 }
 
@@ -350,6 +374,78 @@ mod tests {
             }
             assert_eq!(page, text::safe_lines(&page));
         }
+    }
+
+    /// The text of a line without the name of its fact; nothing of quoted logs and commands, which are as they are.
+    fn prose(line: &str) -> Option<&str> {
+        let verbatim = ["    | ", "    |   ", "    $ ", "  run  ", "  set  "];
+        if verbatim.iter().any(|mark| line.starts_with(mark)) {
+            return None;
+        }
+        let text = line.trim_start();
+        let fact = line.starts_with("  ") && !line.starts_with("   ") && text.get(14..15) == Some(" ");
+        Some(if fact { text.get(15..).unwrap_or(text) } else { text })
+    }
+
+    #[test]
+    fn pages_are_whole_sentences_without_gaps() {
+        for id in ids(catalog()) {
+            let page = page(catalog(), id).unwrap();
+            let mut after_command = false;
+            for text in page.lines().filter_map(|line| {
+                // The rest of a command that is wrapped is part of it.
+                let rest = line.starts_with("                 ") && after_command;
+                after_command = rest || line.starts_with("  run ") || line.starts_with("  set ");
+                prose(line).filter(|_| !rest)
+            }) {
+                for fault in ["  ", "..", "None Risk", " .", "( ", " )", "()"] {
+                    // `f()` is a function, and `..` may be a path.
+                    let known = match fault {
+                        "()" => {
+                            text.contains(|c: char| c.is_alphanumeric() || c == '_')
+                                && text.match_indices("()").all(|(at, _)| {
+                                    text[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '…'))
+                                })
+                        }
+                        ".." => text.contains("../") || text.contains("..."),
+                        " ." => text.match_indices(" .").all(|(at, _)| {
+                            text[at + 2..].starts_with(|c: char| c.is_alphanumeric() || c == '/')
+                                || text.contains("-e .")
+                        }),
+                        _ => false,
+                    };
+                    assert!(!text.contains(fault) || known, "{id}: `{fault}` in `{text}`\n{page}");
+                }
+                assert!(!matches!(text, "-" | "1."), "{id}: an empty item\n{page}");
+            }
+            let lines: Vec<&str> = page.lines().collect();
+            for pair in lines.windows(3) {
+                let heading = pair[0].is_empty() && !pair[1].is_empty() && !pair[1].starts_with(' ');
+                assert!(
+                    !heading || pair[2].starts_with("  "),
+                    "{id}: `{}` is empty\n{page}",
+                    pair[1]
+                );
+            }
+            assert!(
+                lines.last().is_some_and(|line| line.starts_with("  ")),
+                "{id}: an empty end\n{page}"
+            );
+        }
+    }
+
+    #[test]
+    fn versions_and_costs_are_said_in_words() {
+        assert_eq!(in_words("0.9..0.11"), "0.9 to 0.11");
+        assert_eq!(in_words("0.9.."), "from 0.9");
+        assert_eq!(in_words("..2.1"), "up to 2.1");
+        assert_eq!(in_words("2.1"), "2.1");
+        let page = page(catalog(), "ray.fd-or-thread-limit")
+            .or_else(|| page(catalog(), "env.limits"))
+            .unwrap();
+        assert!(!page.contains("None Risk"), "{page}");
+        assert_eq!(sentence("None"), "None.");
+        assert_eq!(sentence("A minute."), "A minute.");
     }
 
     #[test]
