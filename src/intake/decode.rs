@@ -3,11 +3,13 @@
 //! Owns decompression and its limits. Never fails on damage: what could be read is given, and a note says what is
 //! missing.
 
+use std::fs::File;
 use std::io::{self, Cursor, ErrorKind, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::limits::Limits;
+use super::snapshot::{Change, Snapshot};
 use super::sniff::{self, Coding, Sniffed};
 use super::utf16::Utf16;
 
@@ -25,9 +27,20 @@ pub struct Source {
     limits: Limits,
     notes: Vec<String>,
     done: bool,
+    /// What happens to the file below.
+    change: Option<Change>,
 }
 
 impl Source {
+    /// Undoes the codings of a file as it is now.
+    pub fn file(file: File, limits: &Limits) -> io::Result<Self> {
+        let snapshot = Snapshot::new(file)?;
+        let change = snapshot.change();
+        let mut source = Self::new(snapshot, limits)?;
+        source.change = Some(change);
+        Ok(source)
+    }
+
     /// Undoes the codings of `raw`. Reads a few bytes to tell them, which waits for a pipe; an error here means that
     /// nothing at all can be read.
     pub fn new(raw: impl Read + Send + 'static, limits: &Limits) -> io::Result<Self> {
@@ -61,6 +74,7 @@ impl Source {
             limits: *limits,
             notes: Vec::new(),
             done: false,
+            change: None,
         })
     }
 
@@ -127,6 +141,12 @@ impl Read for Source {
             return self.end(note);
         }
         match self.inner.read(buf) {
+            Ok(0) if !buf.is_empty() => {
+                self.done = true;
+                let told = self.change.as_ref().and_then(Change::told);
+                self.notes.extend(told.map(str::to_owned));
+                Ok(0)
+            }
             Ok(n) => {
                 self.given += n as u64;
                 Ok(n)

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ignore::WalkBuilder;
+use ignore::{DirEntry, WalkBuilder};
 
 use super::limits::Limits;
-use super::{InputSpec, STDIN, archive, display_name, explain, order, sniff};
+use super::{InputSpec, KERNEL, STDIN, archive, display_name, explain, is_kernel, order, sniff};
 
 /// Whether something left out is missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct Discovery {
     pub inputs: Vec<InputSpec>,
     /// What is left out.
     pub skipped: Vec<Skipped>,
+    /// Every file that was opened for it, archives and what is no log among them.
+    pub opened: Vec<PathBuf>,
 }
 
 impl Discovery {
@@ -135,16 +137,16 @@ impl Search<'_> {
         }
         match path.metadata() {
             Err(e) => self.found.unreadable(display_name(path), explain(&e)),
+            Ok(meta) if meta.is_dir() && is_kernel(path) => {
+                self.found.unreadable(display_name(path), KERNEL.to_owned());
+            }
             Ok(meta) if meta.is_dir() => self.folder(path),
             Ok(meta) if meta.is_file() => {
                 self.file(path, true);
             }
             Ok(meta) if is_open_pipe(path, meta.file_type()) => self.found.inputs.push(InputSpec::file(path)),
             Ok(meta) => {
-                let why = format!(
-                    "it is {}, not a file: pipe it into `coroner -`",
-                    special(meta.file_type())
-                );
+                let why = format!("it is {}", special(meta.file_type()));
                 self.found.unreadable(display_name(path), why);
             }
         }
@@ -163,7 +165,7 @@ impl Search<'_> {
             .filter_entry(move |entry| {
                 let hide = entry.depth() > 0 && entry.file_name().to_string_lossy().starts_with('.');
                 count_hidden.fetch_add(u64::from(hide), Ordering::Relaxed);
-                !hide
+                !hide && !leads_to_kernel(entry)
             })
             .build();
         let (mut files, mut binary, mut others) = (Vec::new(), 0, 0);
@@ -213,6 +215,7 @@ impl Search<'_> {
         if path.canonicalize().is_ok_and(|real| !self.seen.insert(real)) {
             return Taken::Done;
         }
+        self.found.opened.push(path.to_owned());
         let input = InputSpec::file(path);
         match input.head(self.limits) {
             Err(e) => self.found.unreadable(input.name, explain(&e)),
@@ -236,6 +239,13 @@ impl Search<'_> {
     }
 }
 
+/// Whether a folder on the way down is one of the kernel, or a link to one. Only such names are looked at: a walk of
+/// many files would pay for more.
+pub fn leads_to_kernel(entry: &DirEntry) -> bool {
+    let named = entry.file_name() == "proc" || entry.file_name() == "sys";
+    (named || entry.path_is_symlink()) && entry.file_type().is_some_and(|t| t.is_dir()) && is_kernel(entry.path())
+}
+
 fn is_loop(e: &ignore::Error) -> bool {
     match e {
         ignore::Error::Loop { .. } => true,
@@ -256,9 +266,9 @@ fn error_path(e: &ignore::Error) -> Option<&Path> {
 fn special(kind: FileType) -> &'static str {
     use std::os::unix::fs::FileTypeExt;
     match () {
-        () if kind.is_fifo() => "a named pipe",
-        () if kind.is_socket() => "a socket",
-        () => "a device",
+        () if kind.is_fifo() => "a named pipe, which may wait for ever: read it with `coroner < PIPE`",
+        () if kind.is_socket() => "a socket, which holds no log",
+        () => "a device, which holds no log",
     }
 }
 
@@ -276,7 +286,7 @@ fn is_open_pipe(_: &Path, _: FileType) -> bool {
 
 #[cfg(not(unix))]
 fn special(_: FileType) -> &'static str {
-    "a device"
+    "a device, which holds no log"
 }
 
 #[cfg(test)]

@@ -211,7 +211,7 @@ fn an_open_pipe_of_the_shell_is_an_input_and_a_named_pipe_is_none() {
     let found = discover(&[fifo], &Limits::default());
     assert_eq!(
         found.skipped[0].why,
-        "it is a named pipe, not a file: pipe it into `coroner -`"
+        "it is a named pipe, which may wait for ever: read it with `coroner < PIPE`"
     );
 }
 
@@ -228,8 +228,8 @@ fn what_is_no_file_is_skipped_and_never_waited_for() {
     assert_eq!(
         why,
         [
-            "it is a device, not a file: pipe it into `coroner -`",
-            "it is a socket, not a file: pipe it into `coroner -`",
+            "it is a device, which holds no log",
+            "it is a socket, which holds no log",
             "1 special (socket, pipe or device) entry is left out",
         ]
     );

@@ -48,6 +48,8 @@ pub struct LineReader<R> {
     /// Offset of the current line.
     offset: u64,
     eof: bool,
+    /// Nothing but blanks was given out or passed over so far.
+    blank: bool,
 }
 
 impl<R: Read> LineReader<R> {
@@ -67,6 +69,7 @@ impl<R: Read> LineReader<R> {
             lines: 0,
             offset: 0,
             eof: false,
+            blank: true,
         }
     }
 
@@ -118,7 +121,9 @@ impl<R: Read> LineReader<R> {
     /// Passes over the first `bytes` of the window, which end with a line, and returns how many lines these are.
     pub fn skip(&mut self, bytes: usize) -> u64 {
         let to = self.end.min(self.start + bytes);
-        let passed = memchr_iter(b'\n', self.buf.get(self.start..to).unwrap_or_default()).count() as u64;
+        let window = self.buf.get(self.start..to).unwrap_or_default();
+        let passed = memchr_iter(b'\n', window).count() as u64;
+        self.blank = self.blank && is_blank(window);
         self.offset += (to - self.start) as u64;
         self.lines += passed;
         self.start = to;
@@ -134,6 +139,11 @@ impl<R: Read> LineReader<R> {
     /// Whether the reader below has nothing more to give.
     pub fn at_end(&self) -> bool {
         self.eof
+    }
+
+    /// Whether all lines so far are empty or blank.
+    pub fn blank(&self) -> bool {
+        self.blank
     }
 
     /// Lines given out so far.
@@ -166,13 +176,15 @@ impl<R: Read> LineReader<R> {
         self.start = if ended { at + 1 } else { at };
         self.scanned = self.start;
         let bytes = self.buf.get(kept).unwrap_or_default();
+        let bytes = match self.lines {
+            1 => bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes),
+            _ => bytes,
+        };
+        self.blank = self.blank && skipped == 0 && is_blank(bytes);
         Line {
             no: self.lines,
             byte,
-            bytes: match self.lines {
-                1 => bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes),
-                _ => bytes,
-            },
+            bytes,
             skipped,
             ended,
         }
@@ -305,9 +317,26 @@ impl HeldLines {
     }
 }
 
+fn is_blank(bytes: &[u8]) -> bool {
+    bytes.iter().all(u8::is_ascii_whitespace)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blank_is_what_holds_nothing_but_blanks() {
+        for (input, blank) in [("", true), ("\n \t\r\n\n  ", true), ("\n\nx\n", false), ("  x", false)] {
+            let mut lines = LineReader::new(input.as_bytes(), &small());
+            while lines.next().unwrap().is_some() {}
+            assert_eq!(lines.blank(), blank, "{input:?}");
+        }
+        let mut passed = LineReader::new(&b"\n\nx\n\n"[..], &small());
+        passed.sample();
+        assert_eq!((passed.skip(2), passed.blank()), (2, true));
+        assert_eq!((passed.skip(2), passed.blank()), (1, false));
+    }
 
     fn small() -> Limits {
         Limits {

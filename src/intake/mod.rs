@@ -9,6 +9,7 @@ mod discover;
 mod limits;
 mod lines;
 mod order;
+mod snapshot;
 mod sniff;
 mod utf16;
 
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use decode::Source;
-pub use discover::{Discovery, SkipKind, Skipped, discover, gather};
+pub use discover::{Discovery, SkipKind, Skipped, discover, gather, leads_to_kernel};
 pub use limits::Limits;
 pub use lines::{HeldLines, Line, LineReader};
 
@@ -85,7 +86,7 @@ impl InputSpec {
     pub fn open(&self, limits: &Limits) -> io::Result<Source> {
         match &self.origin {
             Origin::Stdin => Source::new(io::stdin(), limits),
-            Origin::File(path) => Source::new(File::open(path)?, limits),
+            Origin::File(path) => Source::file(File::open(path)?, limits),
             Origin::Memory { bytes, notes } => {
                 let mut source = Source::new(Cursor::new(Arc::clone(bytes)), limits)?;
                 notes.iter().for_each(|n| source.note(n.clone()));
@@ -122,12 +123,40 @@ pub fn display_name(path: &Path) -> String {
     }
 }
 
+/// Whether a folder belongs to the kernel: what it shows are no logs, and reading some of it never ends.
+pub fn is_kernel(folder: &Path) -> bool {
+    cfg!(target_os = "linux")
+        && folder
+            .canonicalize()
+            .is_ok_and(|real| ["/proc", "/sys"].iter().any(|own| real.starts_with(own)))
+}
+
+/// What is said of such a folder.
+pub const KERNEL: &str = "it is a folder of the kernel, which holds no logs";
+
 /// What is wrong and what to do, for the errors people meet.
 pub fn explain(e: &io::Error) -> String {
+    let e = innermost(e);
+    // `FilesystemLoop` is not stable: ELOOP of Linux, and of the BSDs.
+    if matches!(e.raw_os_error(), Some(40 | 62)) && e.to_string().contains("symbolic link") {
+        return "its links lead in a circle".to_owned();
+    }
     match e.kind() {
         ErrorKind::NotFound => "there is no such file or folder".to_owned(),
         ErrorKind::PermissionDenied => "this user may not read it; run coroner as its owner or copy it".to_owned(),
         ErrorKind::IsADirectory => "it is a folder".to_owned(),
         _ => e.to_string(),
     }
+}
+
+/// The error of the system inside of one that a walk has wrapped.
+fn innermost(e: &io::Error) -> &io::Error {
+    let mut at = e;
+    while let Some(inner) = at.get_ref().and_then(|inner| {
+        let own = inner.downcast_ref::<io::Error>();
+        own.or_else(|| inner.source()?.downcast_ref::<io::Error>())
+    }) {
+        at = inner;
+    }
+    at
 }
