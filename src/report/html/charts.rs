@@ -56,7 +56,7 @@ pub fn timeline(report: &Report) -> String {
         lane(&mut out, report, id, &entries, &phases, end, dead);
     }
     if ids.len() > LANES {
-        let more = text::plural((ids.len() - LANES) as u64, "more process").replace("processs", "processes");
+        let more = text::plural((ids.len() - LANES) as u64, "more process");
         let _ = writeln!(out, "<p class=\"soft\">{more} in the JSON report.</p>");
     }
     out

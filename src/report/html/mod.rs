@@ -4,6 +4,7 @@
 //! page are allowed, by their hashes. Without scripts the page lacks its copy buttons and nothing else.
 
 mod charts;
+pub mod several;
 
 use std::fmt::Write;
 
@@ -25,6 +26,17 @@ const LINE_WIDTH: usize = 2000;
 
 /// Renders the report.
 pub fn render(report: &Report, style: &Style) -> String {
+    document(&report.headline, &meta(report), &parts(report, style))
+}
+
+/// What the head of a page says of a report.
+fn meta(report: &Report) -> String {
+    let level = report.redaction.as_ref().map_or("none", |r| r.level.as_str());
+    format!("<meta name=\"redaction\" content=\"{}\">\n", escape(level))
+}
+
+/// The body of the page of a report.
+fn parts(report: &Report, style: &Style) -> String {
     let mut page = Page::default();
     answer(&mut page, report);
     page.section("proof", "The proof", &proof(report));
@@ -65,17 +77,14 @@ impl Page {
     }
 
     fn end(self, report: &Report) -> String {
-        let body = format!(
+        format!(
             "{}\n<nav aria-label=\"Parts of this report\">\n<ul>\n{}</ul>\n</nav>\n<main>\n{}</main>\n\
              <footer><p>{}</p></footer>",
             self.head,
             self.nav,
             self.body,
             escape(&words::colophon(report)),
-        );
-        let level = report.redaction.as_ref().map_or("none", |r| r.level.as_str());
-        let head = format!("<meta name=\"redaction\" content=\"{}\">\n", escape(level));
-        document(&report.headline, &head, &body)
+        )
     }
 }
 
