@@ -56,6 +56,8 @@ pub struct Examiner<'c> {
     notes: Vec<String>,
     examined: Examined,
     ends_mid_line: bool,
+    /// Nothing but blank lines was read so far.
+    blank: bool,
 }
 
 #[derive(Clone)]
@@ -76,6 +78,7 @@ impl<'c> Examiner<'c> {
             notes: Vec::new(),
             examined: Examined::default(),
             ends_mid_line: false,
+            blank: true,
         }
     }
 
@@ -89,6 +92,8 @@ impl<'c> Examiner<'c> {
 
     /// Notes a sentence about the examination for the findings.
     pub fn note(&mut self, sentence: String) {
+        // It tells of what was in the input, or is missing of it.
+        self.blank = false;
         self.notes.push(sentence);
     }
 
@@ -114,6 +119,8 @@ impl<'c> Examiner<'c> {
         } else {
             self.feed_territory(&mut lines)
         };
+        // What could not be read may have held anything.
+        self.blank &= lines.blank() && failed.is_ok() && lines.get_ref().notes().is_empty();
         if let Err(error) = failed {
             self.skip(&input.name, &format!("{error}; what was read before it is examined"));
         }
@@ -171,6 +178,7 @@ impl<'c> Examiner<'c> {
     pub fn line(&mut self, line: &Line<'_>) {
         let Some(open) = &mut self.open else { return };
         let Open { peeler, reader } = open;
+        self.blank = self.blank && line.skipped == 0 && line.bytes.trim_ascii().is_empty();
         peeler.line(line.no, line.byte, line.bytes, &mut |record| reader.record(&record));
         self.examined.lines += 1;
         if line.skipped > 0 && self.examined.capped.len() < 20 {
@@ -247,6 +255,7 @@ impl<'c> Examiner<'c> {
             examined,
             notes: &self.notes,
             ends_mid_line: self.ends_mid_line,
+            blank: self.blank,
         };
         #[expect(clippy::expect_used, reason = "every launch has at least one attempt")]
         let verdict = chosen.or(all.last()).expect("an attempt");

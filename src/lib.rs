@@ -28,6 +28,7 @@ pub mod record;
 pub mod redact;
 pub mod remedy;
 pub mod report;
+pub mod store;
 pub mod territory;
 pub mod time;
 pub mod verdict;

@@ -98,7 +98,7 @@ fn wrong_usage_is_2_and_says_what_to_do() {
         (&["--format", "yaml", FAILED][..], "possible values"),
         (&["gone.log"], "gone.log: there is no such file"),
         (&["--fail-on", "gpu-ooom", FAILED], "coroner catalog"),
-        (&["--attempt", "99", FAILED], "--attempt 99"),
+        (&["--attempt", "99", FAILED], "--attempt 99: the log shows 1 attempt "),
         (&["explain", "gpu-oom.graph-captur"], "gpu-oom.graph-capture"),
         (&["catalog", "check", "gone"], "gone cannot be read"),
     ] {
@@ -285,23 +285,108 @@ fn a_closed_output_ends_the_program_quietly() {
 }
 
 #[test]
-fn an_endless_passed_through_input_ends_with_its_reader() {
-    let mut child = start(&["--pass-through"]);
+fn a_launch_keeps_its_verdict_when_what_is_passed_through_has_no_reader() {
+    let mut child = start(&["--pass-through", "--format", "oneline"]);
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = child.stdout.take().unwrap();
-    let writer = std::thread::spawn(move || while stdin.write_all(b"y\n").is_ok() {});
+    stdin.write_all(b"y\n").unwrap();
     let mut some = [0; 2];
     stdout.read_exact(&mut some).unwrap();
     drop(stdout);
-    assert_eq!(status(&ended(child, Duration::from_secs(20))), 0);
-    writer.join().unwrap();
+    stdin.write_all(&log(FAILED)).unwrap();
+    drop(stdin);
+    let output = ended(child, Duration::from_secs(20));
+    assert_eq!(status(&output), 1);
+    let told = text(&output.stderr);
+    assert!(
+        told.starts_with("failed in graph-capture"),
+        "a closed pipe is quiet: {told}"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_launch_keeps_its_verdict_when_what_is_passed_through_cannot_be_written() {
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let file = fs::File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join(FAILED)).unwrap();
+    let output = coroner(&["--pass-through", "--format", "oneline"])
+        .stdin(file)
+        .stdout(full)
+        .output()
+        .unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(status(&output), 1, "{told}");
+    assert_eq!(told.matches("standard output cannot be written").count(), 1, "{told}");
+    assert!(told.contains("gpu-oom.graph-capture"), "{told}");
 }
 
 #[test]
-fn an_empty_input_is_no_failure() {
-    let output = run(&["--format", "json"]);
-    assert_eq!(status(&output), 0);
-    assert_eq!(json(&output)["outcome"], "no-launch");
+fn an_empty_input_says_so_and_what_to_do() {
+    let (_dir, path) = scratch();
+    let file = |name: &str, text: &str| {
+        let file = path.join(name);
+        fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let (empty, blank) = (file("empty.log", ""), file("blank.log", &"\n  \n".repeat(100_000)));
+    for (args, headline) in [
+        (&[][..], "The log is empty"),
+        (&[empty.as_str()], "The log is empty"),
+        (&[blank.as_str()], "The log holds nothing but blank lines"),
+        (
+            &[empty.as_str(), blank.as_str()],
+            "Each of the 2 logs holds nothing but blank lines",
+        ),
+    ] {
+        let output = run(&[&["--format", "json"], args].concat());
+        let report = json(&output);
+        assert_eq!(
+            (status(&output), report["outcome"].as_str()),
+            (0, Some("no-launch")),
+            "{args:?}"
+        );
+        assert_eq!(report["headline"], headline);
+        assert_eq!(report["findings"][0]["id"], "input.empty");
+        assert_eq!(report["log"]["head"], Value::Null);
+        let page = text(&run(args).stdout);
+        assert!(
+            page.contains("2>&1") && !page.contains("begins in the middle"),
+            "{page}"
+        );
+    }
+    assert_eq!(status(&run(&["--fail-on", "no-launch", &empty])), 1);
+    let some = file("some.log", "hello\n");
+    let other = json(&run(&["--format", "json", &empty, &some]));
+    assert_eq!(other["headline"], "This log shows no launch of an inference server");
+}
+
+/// Runs on a terminal of its own, where one can be made.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_is_told_how_to_feed_the_program() {
+    let program = assert_cmd::cargo::cargo_bin("coroner");
+    let typed = Command::new("script")
+        .args(["-qec", program.to_str().unwrap(), "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = typed else {
+        eprintln!("skipped: there is no `script` to make a terminal");
+        return;
+    };
+    let mut keys = child.stdin.take().unwrap();
+    std::thread::spawn(move || {
+        // Ctrl-D, until the program has begun to read.
+        while keys.write_all(b"\x04").is_ok() {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    });
+    let output = ended(child, Duration::from_secs(20));
+    let told = text(&output.stdout);
+    for part in ["Ctrl-D", "coroner serve.log", "2>&1 | tee", "--help"] {
+        assert!(told.contains(part), "{part} is not in {told}");
+    }
 }
 
 #[test]

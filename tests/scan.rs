@@ -408,7 +408,7 @@ fn a_summary_agrees_with_the_records_and_goes_where_it_is_wanted() {
     assert_eq!(records(&both.stdout).len(), 9);
     let told = text(&both.stderr);
     assert!(
-        told.contains("6 launches examined") && told.contains("3 inputs could not be read."),
+        told.contains("5 launches found in 6 inputs") && told.contains("3 inputs could not be read."),
         "{told}"
     );
 
@@ -424,7 +424,7 @@ fn a_summary_agrees_with_the_records_and_goes_where_it_is_wanted() {
         assert!(words.iter().any(|w| w == line), "{line}: {words:?}");
     }
     assert!(words.iter().any(|w| w.starts_with("gpu-oom.graph-capture 2 67 %")));
-    assert!(words.iter().any(|w| w.starts_with("b 3 1 33 %")));
+    assert!(words.iter().any(|w| w.starts_with("b 2 1 50 %")));
     assert_eq!((text(&alone.stderr).as_str(), status(&alone)), ("", 4));
 
     let out = tempfile::tempdir().unwrap();
@@ -438,4 +438,48 @@ fn a_summary_agrees_with_the_records_and_goes_where_it_is_wanted() {
     assert!(page.starts_with("<!doctype html>") && page.contains("<svg") && page.ends_with("</html>\n"));
     let markdown = scan(dir.path(), &[&["--format", "markdown"], &paths[..]].concat());
     assert!(text(&markdown.stdout).contains("| failed | 3 | 50 % |"));
+}
+
+#[test]
+fn a_redacted_scan_names_nobody_and_gives_one_name_to_one_host() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().join("home/alice/logs");
+    for name in ["a.log", "b.log"] {
+        put(&home, name, &corpus(FAILED));
+    }
+    put(&home, "ip-10-1-2-3.internal/core", b"\x7fELF\x02\x01\x01\x00");
+    let map = dir.path().join("map.json");
+    let (path, map_path) = (home.to_str().unwrap(), map.to_str().unwrap());
+    let redacted = |args: &[&str]| scan(dir.path(), &[&["--redact", "identity"], args, &[path]].concat());
+    for format in ["json", "csv", "summary", "markdown", "html"] {
+        let output = redacted(&["--format", format, "--summary"]);
+        let told = text(&output.stdout) + &text(&output.stderr);
+        for name in ["alice", "gpu-07", "10-1-2-3"] {
+            assert!(!told.contains(name), "{format}: {name} in {told}");
+        }
+    }
+    let nodes = |output: &Output| -> Vec<String> {
+        let got = records(&output.stdout);
+        assert_eq!(got.iter().filter(|r| r["schema"] == "coroner.error/1").count(), 1);
+        let failed = got.iter().filter(|r| r["outcome"] == "failed");
+        failed.map(|r| r["root"]["node"].as_str().unwrap().to_owned()).collect()
+    };
+    let loose = nodes(&redacted(&[]));
+    assert!(
+        loose.len() == 2 && loose[0] == loose[1] && loose[0].starts_with("node-"),
+        "{loose:?}"
+    );
+    let keyed = nodes(&redacted(&["--redact-key", "k", "--redact-map", map_path]));
+    assert_eq!(keyed, nodes(&redacted(&["--redact-key", "k"])));
+    assert_ne!(keyed, loose);
+    let known = fs::read_to_string(&map).unwrap();
+    assert!(known.contains("gpu-07") && known.contains(&keyed[0]), "{known}");
+    // What the map names so keeps that name, with whatever key.
+    assert_eq!(
+        nodes(&redacted(&["--redact-key", "other", "--redact-map", map_path])),
+        keyed
+    );
+    let resumed = redacted(&["--resume", "--output", dir.path().join("out").to_str().unwrap()]);
+    assert_eq!(status(&resumed), 2);
+    assert!(text(&resumed.stderr).contains("--redact"));
 }

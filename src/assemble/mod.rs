@@ -2,6 +2,7 @@
 //!
 //! Owns which evidence is shown and how a verdict is told. Never judges anew and never reads input.
 
+mod blank;
 mod evidence;
 mod facts;
 mod places;
@@ -15,6 +16,7 @@ use crate::report::model::{
     Alternative, Attempt, Cause, Engine, Examined, ExceptionReport, Finding, FrameReport, LogState, NextEvidence,
     Outcome, Overruled, ProgramInfo, Remedy, Report, Retry, Root, SCHEMA,
 };
+use crate::report::text::plural;
 use crate::verdict::fingerprint::fingerprint;
 use crate::verdict::{Verdict, exception_of};
 
@@ -32,6 +34,8 @@ pub struct Input<'a> {
     pub notes: &'a [String],
     /// Whether the last line of the last input has no end.
     pub ends_mid_line: bool,
+    /// Whether nothing but blank lines was read.
+    pub blank: bool,
 }
 
 /// Builds the report on `verdict`; `all` are the verdicts of all attempts, oldest first.
@@ -94,7 +98,8 @@ pub fn assemble(
         evidence: Vec::new(),
     }));
     let story = story::tell(catalog, launches, verdict, &facts, cause.as_ref());
-    Report {
+    let blank = input.blank;
+    let mut report = Report {
         schema: SCHEMA,
         program: ProgramInfo {
             version: env!("CARGO_PKG_VERSION"),
@@ -134,7 +139,11 @@ pub fn assemble(
         examined: input.examined,
         confidence_terms: verdict.terms.clone(),
         cause,
+    };
+    if blank {
+        blank::tell(&mut report);
     }
+    report
 }
 
 /// What is said about trying again where nothing failed.
@@ -345,9 +354,8 @@ fn findings(
         out.push(Finding {
             id: "attempts.earlier".to_owned(),
             title: format!(
-                "{} earlier {} failed{}; the last of them with {cause}",
-                earlier.len(),
-                if earlier.len() == 1 { "attempt" } else { "attempts" },
+                "{} failed{}; the last of them with {cause}",
+                plural(earlier.len() as u64, "earlier attempt"),
                 if place.is_empty() {
                     String::new()
                 } else {

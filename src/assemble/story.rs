@@ -6,6 +6,7 @@ use crate::catalog::Catalog;
 use crate::launch::Launches;
 use crate::launch::processes::Process;
 use crate::report::model::{Cause, Outcome};
+use crate::report::text::plural;
 use crate::verdict::Verdict;
 use crate::verdict::causality::Reason;
 
@@ -45,7 +46,7 @@ pub fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &F
         (Outcome::Running, _) => {
             let place = phase.map_or_else(String::new, |p| format!(" in {p}"));
             plain(
-                format!("The log of {program} ends{place} without a failure"),
+                format!("The log of {} ends{place} without a failure", within(&program)),
                 format!(
                     "Nothing in the log is fatal: the launch is still under way{place}, hangs there, or the log is cut. \
                      A later part of the log, or the logs of the other processes, would tell."
@@ -98,8 +99,8 @@ fn failed(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Fac
             .and_then(|f| launches.events.get(f.event))
             .map_or(0, |p| p.event.place.line);
         sentences.push(format!(
-            "Line {line} states it; {carriers} other {} of failure in the log {} from it.",
-            if carriers == 1 { "report" } else { "reports" },
+            "Line {line} states it; {} of failure in the log {} from it.",
+            plural(carriers as u64, "other report"),
             if carriers == 1 { "follows" } else { "follow" }
         ));
     }
@@ -172,6 +173,14 @@ fn program(launches: &Launches, facts: &Facts) -> String {
         .version
         .as_ref()
         .map_or_else(|| name.to_owned(), |v| format!("{name} {v}"))
+}
+
+/// A program's name inside of a sentence: `the Ray job 2.55.1`.
+fn within(program: &str) -> String {
+    match program.strip_prefix("The ") {
+        Some(rest) => format!("the {rest}"),
+        None => program.to_owned(),
+    }
 }
 
 fn first_sentences(text: &str, count: usize) -> String {

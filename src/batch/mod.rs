@@ -24,7 +24,7 @@ use rayon::iter::{ParallelBridge, ParallelIterator};
 use crate::catalog::Catalog;
 use crate::examine::Options;
 use order::{Message, Order};
-use record::{Bench, Record};
+use record::{Bench, Record, Redaction};
 use resume::Known;
 use walk::Found;
 
@@ -47,6 +47,8 @@ pub struct Settings<'a> {
     pub basis: String,
     /// Records of earlier scans, which stand for incidents that have not changed.
     pub known: Known,
+    /// What is taken out of the records.
+    pub redaction: &'a Redaction,
     /// Threads; 0 for one on each core.
     pub threads: usize,
     /// Whether records come in the order of the walk, or as they are finished.
@@ -87,6 +89,7 @@ pub fn scan(found: impl Iterator<Item = Found> + Send, settings: &Settings<'_>, 
         options: &settings.options,
         basis: &settings.basis,
         known: &settings.known,
+        redaction: settings.redaction,
     };
     let order = Order::new(settings.ordered);
     thread::scope(|scope| {
@@ -106,7 +109,7 @@ pub fn scan(found: impl Iterator<Item = Found> + Send, settings: &Settings<'_>, 
 fn examine(bench: &Bench<'_>, found: &Found, take: &mut dyn FnMut(Record)) {
     match found {
         Found::Incident(incident) => bench.records(incident, take),
-        Found::Unreadable { source, text } => take(Record::error(source, "input.unreadable", text)),
+        Found::Unreadable { source, text } => take(bench.error(source, "input.unreadable", text)),
     }
 }
 

@@ -3,9 +3,11 @@
 //! Owns what a scan says of an input. Never fails and never panics: what goes wrong with one input becomes its record.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use regex::Regex;
 use serde_json::json;
 
 use super::incident::{Incident, of_members};
@@ -30,8 +32,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// An input that cannot be examined.
-    pub fn error(source: &str, id: &str, text: &str) -> Self {
+    /// An input that cannot be examined; both texts are as they may be shown.
+    pub(super) fn error(source: &str, id: &str, text: &str) -> Self {
         let object = json!({"schema": ERROR_SCHEMA, "source": source, "error": {"id": id, "text": text}});
         Self {
             source: source.to_owned(),
@@ -39,10 +41,10 @@ impl Record {
         }
     }
 
-    fn report(report: &Report, source: &str, origin: &Origin, basis: &str) -> Self {
+    fn report(report: &Report, origin: &Origin, basis: &str) -> Self {
         let scan = json!({"content": origin.content, "modified": origin.modified.map(stamp), "basis": basis});
         Self {
-            source: source.to_owned(),
+            source: report.source.clone(),
             line: line_with(report, "scan", scan),
         }
     }
@@ -70,6 +72,36 @@ pub struct Bench<'a> {
     pub basis: &'a str,
     /// Records of earlier scans.
     pub known: &'a Known,
+    /// What is taken out of the records.
+    pub redaction: &'a Redaction,
+}
+
+/// What is taken out of the records of a scan.
+#[derive(Debug, Default)]
+pub struct Redaction {
+    /// How much.
+    pub level: Level,
+    /// What else, at [`Level::All`].
+    pub patterns: Vec<Regex>,
+    /// How pseudonyms are made. Records are made side by side: only with a key has a name the same pseudonym in all.
+    pub names: Names,
+    /// The pseudonyms given, for a map, if one is wanted.
+    pub given: Option<Mutex<Names>>,
+}
+
+impl Redaction {
+    /// Works with a redactor of its own and keeps the pseudonyms that it gives.
+    fn with<T>(&self, work: impl FnOnce(&mut Redactor) -> T) -> T {
+        let mut redactor = Redactor::new(self.level, self.patterns.clone(), self.names.apart());
+        let done = work(&mut redactor);
+        if let Some(given) = &self.given {
+            given
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .collect(redactor.names());
+        }
+        done
+    }
 }
 
 impl Bench<'_> {
@@ -84,18 +116,24 @@ impl Bench<'_> {
         }
         let found = match guarded(|| gather(&incident.files, &self.options.limits)) {
             Ok(found) => found,
-            Err(text) => return take(Record::error(&incident.source, "program.panic", &text)),
+            Err(text) => return take(self.error(&incident.source, "program.panic", &text)),
         };
         if incident.whole {
             return take(self.one(&incident.source, &found.inputs, &found.skipped, &origin));
         }
         for skipped in found.skipped.iter().filter(|s| s.kind == SkipKind::Unreadable) {
-            take(Record::error(&skipped.input, "input.unreadable", &skipped.why));
+            take(self.error(&skipped.input, "input.unreadable", &skipped.why));
         }
         for (source, inputs) in of_members(&incident.source, found.inputs) {
             let known = self.known(&source, &origin);
             take(known.unwrap_or_else(|| self.one(&source, &inputs, &[], &origin)));
         }
+    }
+
+    /// The record of an input that cannot be examined.
+    pub fn error(&self, source: &str, id: &str, text: &str) -> Record {
+        let [source, text] = self.redaction.with(|redactor| redactor.texts([source, text]));
+        Record::error(&source, id, &text)
     }
 
     fn known(&self, source: &str, origin: &Origin) -> Option<Record> {
@@ -111,16 +149,16 @@ impl Bench<'_> {
             inputs.iter().for_each(|input| examiner.read(input));
             let mut report = examiner.report();
             source.clone_into(&mut report.source);
-            // Pseudonyms are counted anew in every record: names shared by all would grow with their number.
-            Redactor::new(Level::Secrets, Vec::new(), Names::new(None)).apply(&mut report);
-            report
+            let unread = unread(&report, inputs);
+            if unread.is_none() {
+                self.redaction.with(|redactor| redactor.apply(&mut report));
+            }
+            (report, unread)
         });
         match report {
-            Err(text) => Record::error(source, "program.panic", &text),
-            Ok(report) => match unread(&report, inputs) {
-                Some(text) => Record::error(source, "input.unreadable", &text),
-                None => Record::report(&report, source, origin, self.basis),
-            },
+            Err(text) => self.error(source, "program.panic", &text),
+            Ok((_, Some(text))) => self.error(source, "input.unreadable", &text),
+            Ok((report, None)) => Record::report(&report, origin, self.basis),
         }
     }
 }

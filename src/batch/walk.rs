@@ -4,10 +4,10 @@
 //! the incident at hand, except where a pattern draws files together from everywhere.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
-use std::fs;
+use std::fs::{self, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -15,7 +15,9 @@ use ignore::overrides::OverrideBuilder;
 use ignore::{DirEntry, WalkBuilder};
 
 use super::incident::{Incident, Rule, is_one_launch};
-use crate::intake::{display_name, explain};
+use super::sink;
+use crate::intake::{KERNEL, display_name, explain, is_kernel, leads_to_kernel};
+use crate::store::Identity;
 
 /// Name of the files with patterns of what a scan leaves out. A `.gitignore` does not count: it often lists logs.
 const IGNORE_FILE: &str = ".coronerignore";
@@ -31,6 +33,8 @@ pub struct Choice {
     pub since: Option<SystemTime>,
     /// What is one incident.
     pub rule: Rule,
+    /// The file, behind all links, that the scan writes to: no log.
+    pub output: Option<PathBuf>,
 }
 
 /// What the walk comes upon.
@@ -50,6 +54,10 @@ pub enum Found {
 /// Incidents left out by the choice of `since`, counted as the walk goes on.
 pub type Older = Arc<AtomicU64>;
 
+/// Raised when the walk comes upon the output of the scan, and that file is a log: then the walk ends, so that
+/// nothing is overwritten.
+pub type Clash = Arc<AtomicBool>;
+
 /// Begins a walk.
 ///
 /// # Errors
@@ -63,6 +71,7 @@ pub fn walk(choice: Choice) -> Result<Walk, ignore::Error> {
         root.canonicalize()
             .map_or(true, |own| !real.iter().any(|r| own != *r && own.starts_with(r)))
     });
+    let kernel: Vec<PathBuf> = roots.extract_if(.., |root| root.is_dir() && is_kernel(root)).collect();
     roots.dedup_by_key(|root| root.canonicalize().unwrap_or_else(|_| root.clone()));
     let mut globs = OverrideBuilder::new("");
     for glob in &choice.globs {
@@ -82,11 +91,13 @@ pub fn walk(choice: Choice) -> Result<Walk, ignore::Error> {
                 .overrides(globs.build()?)
                 .follow_links(true)
                 .sort_by_file_name(std::ffi::OsStr::cmp)
-                .filter_entry(move |entry| entry.depth() == 0 || (!is_hidden(entry) && is_new(entry, &real, &links)));
+                .filter_entry(move |entry| {
+                    entry.depth() == 0 || (!is_hidden(entry) && !leads_to_kernel(entry) && is_new(entry, &real, &links))
+                });
             Some(builder.build())
         }
     };
-    Ok(Walk {
+    let mut walk = Walk {
         inner,
         rule: choice.rule,
         since: choice.since,
@@ -94,7 +105,38 @@ pub fn walk(choice: Choice) -> Result<Walk, ignore::Error> {
         drawn: BTreeMap::new(),
         ready: VecDeque::new(),
         older: Older::default(),
-    })
+        own: choice.output.map(Own::new),
+        clash: Clash::default(),
+    };
+    kernel.iter().for_each(|root| walk.unreadable(root, KERNEL));
+    Ok(walk)
+}
+
+/// The output of the scan.
+struct Own {
+    path: PathBuf,
+    identity: Option<Identity>,
+    /// What it holds is no log, but what an earlier scan wrote.
+    written: bool,
+}
+
+impl Own {
+    fn new(path: PathBuf) -> Self {
+        Self {
+            identity: Identity::of(&path),
+            written: sink::is_output(&path),
+            path,
+        }
+    }
+
+    /// Whether an entry is the output or an unfinished one of it.
+    fn is(&self, path: &Path, meta: Option<&Metadata>) -> bool {
+        self.is_output(meta) || sink::is_partial(&self.path, path)
+    }
+
+    fn is_output(&self, meta: Option<&Metadata>) -> bool {
+        self.identity.is_some() && self.identity == meta.and_then(Identity::told)
+    }
 }
 
 fn is_hidden(entry: &DirEntry) -> bool {
@@ -136,9 +178,16 @@ pub struct Walk {
     drawn: BTreeMap<String, Incident>,
     ready: VecDeque<Found>,
     older: Older,
+    own: Option<Own>,
+    clash: Clash,
 }
 
 impl Walk {
+    /// The flag of a clash with the output.
+    pub fn clash(&self) -> Clash {
+        Arc::clone(&self.clash)
+    }
+
     /// The count of incidents left out because they are older.
     pub fn older(&self) -> Older {
         Arc::clone(&self.older)
@@ -177,6 +226,14 @@ impl Walk {
 
     fn file(&mut self, entry: &DirEntry) {
         let meta = entry.metadata().ok();
+        if let Some(own) = self.own.as_ref().filter(|own| own.is(entry.path(), meta.as_ref())) {
+            if own.is_output(meta.as_ref()) && !own.written {
+                self.clash.store(true, Ordering::Relaxed);
+                self.inner = None;
+                self.open.clear();
+            }
+            return;
+        }
         let modified = meta.as_ref().and_then(|m| m.modified().ok());
         let bytes = meta.map_or(0, |m| m.len());
         let path = entry.path().to_owned();

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use regex::Regex;
 
 use super::scan_args::Scan;
+use super::shared_args::{Judging, Redact, RuleChoice};
 use crate::examine::AttemptChoice;
 use crate::report::Format;
 
@@ -68,15 +68,9 @@ pub enum Command {
         /// List signatures that neither notes nor programs vouch for; DIR has folders knowledge and cases
         #[arg(long, value_name = "DIR")]
         audit: Option<PathBuf>,
-        /// "none" leaves out all signatures of root causes
-        #[arg(
-            long,
-            value_enum,
-            default_value_t,
-            value_name = "all|none",
-            hide_possible_values = true
-        )]
-        rules: Rules,
+        /// The rules in force.
+        #[command(flatten)]
+        rules: RuleChoice,
     },
 }
 
@@ -115,7 +109,8 @@ pub struct Examine {
     #[arg(long, value_name = "FORM[=FILE]", default_value = "terminal", value_parser = form)]
     pub format: Vec<Form>,
 
-    /// Shorten each report to at most N characters, the least important first; github 65536, jira 32767, slack 3000
+    /// Shorten what each format writes to at most N characters, the least important first: github 65536, jira 32767,
+    /// slack 3000. 80 are enough for all but json and html, which say how many they need
     #[arg(long, value_name = "N|github|jira|slack", value_parser = max_chars)]
     pub max_chars: Option<usize>,
 
@@ -145,23 +140,13 @@ pub struct Examine {
     #[arg(long)]
     pub explain_confidence: bool,
 
-    /// "none" switches off all signatures of root causes, to see what structure alone gives
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "all|none",
-        hide_possible_values = true
-    )]
-    pub rules: Rules,
+    /// What judges.
+    #[command(flatten)]
+    pub judging: Judging,
 
     /// Exit with 2 when one of the inputs cannot be read
     #[arg(long)]
     pub strict: bool,
-
-    /// Outcomes, cause families or causes, separated by commas, that exit with 1 (3 if the cause is unknown)
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "failed")]
-    pub fail_on: Vec<String>,
 
     /// Exit with 0 instead of 1 or 3
     #[arg(long)]
@@ -174,35 +159,6 @@ pub struct Examine {
     /// Options of a pipe.
     #[command(flatten)]
     pub pipe: Pipe,
-}
-
-/// What is taken out of a report before it is shown.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Sharing the report")]
-pub struct Redact {
-    /// What to replace by pseudonyms: secrets; identity: also hosts, addresses, users and home folders, e-mail
-    /// addresses, buckets; all: also models and custom patterns
-    #[arg(
-        long = "redact",
-        value_enum,
-        default_value_t,
-        value_name = "secrets|identity|all",
-        hide_possible_values = true
-    )]
-    pub level: RedactLevel,
-
-    /// Make the pseudonyms from this key, so that the same host has the same one in every report made with it
-    #[arg(long = "redact-key", value_name = "KEY")]
-    pub key: Option<String>,
-
-    /// Keep in FILE what each pseudonym stands for; those that FILE already holds are used again. Secrets never
-    /// enter it
-    #[arg(long = "redact-map", value_name = "FILE")]
-    pub map: Option<PathBuf>,
-
-    /// Also replace what this regular expression matches; takes effect at --redact all
-    #[arg(long = "redact-pattern", value_name = "REGEX")]
-    pub patterns: Vec<Regex>,
 }
 
 /// How standard input is read.
@@ -260,18 +216,6 @@ fn max_chars(text: &str) -> Result<usize, String> {
     }
 }
 
-/// How much is taken out of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum RedactLevel {
-    /// Tokens, passwords, keys and credentials
-    #[default]
-    Secrets,
-    /// Also who and where
-    Identity,
-    /// Also models and custom patterns
-    All,
-}
-
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Color {
@@ -282,16 +226,6 @@ pub enum Color {
     Always,
     /// Never
     Never,
-}
-
-/// Which rules are in force.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Rules {
-    /// All of them
-    #[default]
-    All,
-    /// No signature of a root cause: what structure alone gives
-    None,
 }
 
 /// A choice of attempts.
@@ -366,7 +300,7 @@ mod tests {
         let cli = parse(&["--settle", "500ms", "--attempt", "2", "--fail-on", "failed,degraded"]).unwrap();
         assert_eq!(cli.examine.pipe.settle, Duration::from_millis(500));
         assert_eq!(cli.examine.attempt, Some(Attempt::One(AttemptChoice::Number(2))));
-        assert_eq!(cli.examine.fail_on, ["failed", "degraded"]);
+        assert_eq!(cli.examine.judging.fail_on.unwrap(), ["failed", "degraded"]);
         assert_eq!(
             parse(&["--settle", "1.5m"]).unwrap().examine.pipe.settle,
             Duration::from_secs(90)

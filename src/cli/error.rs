@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::catalog::{Catalog, CatalogError};
 use crate::explain;
+use crate::report::text::plural;
 
 /// An error of the command line; the exit status is 2.
 #[derive(Debug, Error, Diagnostic)]
@@ -39,7 +40,7 @@ pub enum CliError {
         word: String,
     },
     /// `--attempt N` with too large an N.
-    #[error("--attempt {asked}: the log shows {found} attempts")]
+    #[error("--attempt {asked}: the log shows {}", plural(*found as u64, "attempt"))]
     #[diagnostic(help("without --attempt the report is on the last one and lists the others"))]
     Attempt {
         /// The number given.
@@ -87,6 +88,33 @@ pub enum CliError {
         /// Why.
         text: String,
     },
+    /// A target that is an input.
+    #[error("{file} is one of the inputs, and would be overwritten")]
+    #[diagnostic(help("give the output another file, outside of the folders that are read"))]
+    InputAsOutput {
+        /// As given.
+        file: String,
+    },
+    /// Two outputs to one place.
+    #[error("two outputs go to {file}")]
+    #[diagnostic(help("give each output a file of its own"))]
+    SameTarget {
+        /// As given.
+        file: String,
+    },
+    /// `--max-chars` with too small a number.
+    #[error("--max-chars {asked}: the {format} report takes {least} characters")]
+    #[diagnostic(help("{help}"))]
+    MaxChars {
+        /// The number given.
+        asked: usize,
+        /// The format.
+        format: &'static str,
+        /// What is enough.
+        least: usize,
+        /// What to do.
+        help: &'static str,
+    },
     /// Writing the report failed for another reason than a closed pipe.
     #[error("the report cannot be written: {0}")]
     #[diagnostic(help("is the disk full, or the output closed?"))]
@@ -104,6 +132,10 @@ pub enum CliError {
         /// Why.
         text: String,
     },
+    /// `--resume` with records that do not name their logs.
+    #[error("--resume cannot be used with --redact identity or all: the records do not name their logs")]
+    #[diagnostic(help("resume a scan with --redact secrets, or scan anew"))]
+    ResumeRedacted,
     /// `--resume` with another format.
     #[error("--resume works with --format json: other formats do not hold whole records")]
     #[diagnostic(help("scan to a file with --format json, and make tables and summaries of it"))]

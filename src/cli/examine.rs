@@ -7,20 +7,28 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 
-use super::args::{Attempt, Color, Examine, Form};
+use super::args::{Attempt, Color, Examine};
 use super::error::CliError;
 use super::exit::{CLEAN, FAILED, FailOn, NO_REPORT, UNKNOWN};
-use super::output::{Output, remark, rendered, replace};
+use super::output::{Output, complain, remark, rendered};
 use super::pipe::{Listener, Patience, Pause, Pipe, Signals};
+use super::targets::{Target, targets};
 use crate::envelope::Profile;
 use crate::examine::{AttemptChoice, Examiner, Options};
 use crate::intake::{HeldLines, InputSpec, Limits, Line, STDIN, SkipKind, Skipped, discover};
 use crate::redact::Redactor;
-use crate::report::Style;
 use crate::report::model::{Finding, Outcome, Report};
+use crate::report::{Format, Style};
 
 /// How long after the first signal the end of the input is waited for.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// What is said where standard input is a terminal: nothing will come unless it is typed.
+const AT_TERMINAL: &str = "\
+no log is given, so it is read from this terminal: paste it and press Ctrl-D, or end with Ctrl-C and give
+  a file, a folder or an archive   coroner serve.log
+  the output of the launch         vllm serve MODEL 2>&1 | tee -i launch.log | coroner
+coroner --help has more";
 
 /// Examines, reports and returns the status.
 pub fn run(args: &Examine) -> Result<u8, CliError> {
@@ -35,6 +43,7 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
         let skipped = found.skipped.iter().map(|s| (s.input.as_str(), s.why.as_str()));
         return Err(CliError::nothing_readable(skipped));
     }
+    let targets = targets(args, &found)?;
     // Files are examined first: standard input may be reported on while it is still open, and they belong into that
     // report. But it is read from the very start, so that it passes through without delay.
     let (stdin, files): (Vec<_>, Vec<_>) = found.inputs.iter().partition(|input| input.is_stdin());
@@ -43,8 +52,10 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
         false => Some(pipe(args, &limits)?),
     };
     missed.iter().for_each(|s| warn(&s.input, &s.why));
-    let catalog = &args.rules.load()?;
-    let fail_on = FailOn::new(&args.fail_on, catalog).map_err(|word| CliError::FailOn { word })?;
+    let catalog = &args.judging.rules.rules.load()?;
+    let failed = [Outcome::Failed.id().to_owned()];
+    let chosen = args.judging.fail_on.as_deref().unwrap_or(&failed);
+    let fail_on = FailOn::new(chosen, catalog).map_err(|word| CliError::FailOn { word })?;
 
     let options = Options {
         plain: false,
@@ -67,6 +78,7 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
         } else {
             Output::Stdout
         },
+        targets,
         published: Vec::new(),
         redactor: args.redact.redactor()?,
     };
@@ -84,7 +96,10 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
 /// Starts to read standard input.
 fn pipe(args: &Examine, limits: &Limits) -> Result<Pipe, CliError> {
     let signals = if io::stdin().is_terminal() {
-        remark("reading standard input; Ctrl-D ends it");
+        remark(match args.paths.is_empty() {
+            true => AT_TERMINAL,
+            false => "reading standard input; Ctrl-D ends it",
+        });
         Signals::default()
     } else {
         Signals::watch().map_err(CliError::Signals)?
@@ -109,6 +124,7 @@ struct Session<'a> {
     /// Bytes of standard input that are counted in the examination.
     counted: u64,
     output: Output,
+    targets: Vec<Target<'a>>,
     /// The verdicts printed last.
     published: Vec<Verdict>,
     /// Used for every report, so that pseudonyms stay the same.
@@ -215,14 +231,16 @@ impl Session<'_> {
         }
         let verdicts: Vec<Verdict> = reports.iter().map(Verdict::of).collect();
         if verdicts != self.published {
-            self.write(&reports)?;
-            self.args.redact.keep(&self.redactor)?;
+            let written = self.write(&reports);
+            let kept = self.args.redact.keep(self.redactor.names());
+            written.and(kept)?;
             self.published = verdicts;
         }
         Ok(self.status(&reports))
     }
 
-    /// Writes every form that is asked for; files first, so that they stand when the output says so.
+    /// Writes every form that is asked for; files first, so that they stand when the output says so. One that cannot
+    /// be written keeps no other from it.
     fn write(&self, reports: &[Report]) -> Result<(), CliError> {
         let style = self.output.style(self.args.color, self.args.explain_confidence);
         let plain = Style {
@@ -230,20 +248,32 @@ impl Session<'_> {
             width: Style::default().width,
             ..style.clone()
         };
-        let (files, output): (Vec<&Form>, Vec<&Form>) = self.args.format.iter().partition(|form| form.file.is_some());
-        for form in files {
-            let Some(file) = &form.file else { continue };
-            let text = rendered(reports, form.format, &plain, self.args.max_chars);
-            replace(file, &text, false).map_err(|e| CliError::File {
-                file: file.display().to_string(),
-                text: e.to_string(),
-            })?;
+        let mut faults = Vec::new();
+        for target in &self.targets {
+            let text = self.rendered(reports, target.format, &plain);
+            faults.extend(text.and_then(|text| target.write(&text)).err());
         }
-        for form in output {
-            self.output
-                .write(&rendered(reports, form.format, &style, self.args.max_chars))?;
+        for form in self.args.format.iter().filter(|form| form.file.is_none()) {
+            let text = self.rendered(reports, form.format, &style);
+            faults.extend(text.and_then(|text| self.output.write(&text)).err());
         }
-        Ok(())
+        // The last is told by whoever ends the program.
+        let last = faults.pop();
+        faults.into_iter().for_each(complain);
+        last.map_or(Ok(()), Err)
+    }
+
+    fn rendered(&self, reports: &[Report], format: Format, style: &Style) -> Result<String, CliError> {
+        rendered(reports, format, style, self.args.max_chars).map_err(|few| CliError::MaxChars {
+            asked: self.args.max_chars.unwrap_or_default(),
+            format: format.id(),
+            least: few.least,
+            help: match format {
+                Format::Html => "the style of the page takes most of it; markdown and the other texts take 80",
+                Format::Json => "an object has all its fields, also where they are empty; the texts for people take 80",
+                _ => "give it as much, or leave the option out",
+            },
+        })
     }
 
     /// The paths as given.

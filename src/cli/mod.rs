@@ -13,6 +13,8 @@ mod redact;
 mod rules;
 mod scan;
 mod scan_args;
+mod shared_args;
+mod targets;
 
 use std::ffi::OsString;
 use std::panic;
@@ -25,7 +27,7 @@ use crate::report::json;
 use args::{CatalogAction, Cli, Command, PageFormat};
 use error::CliError;
 use exit::{CLEAN, NO_REPORT};
-use output::{Output, remark};
+use output::{Output, complain, remark};
 
 /// Runs the program with the given arguments, its own name first, and returns the exit status.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
@@ -40,7 +42,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     match panic::catch_unwind(|| act(&cli)) {
         Ok(Ok(status)) => status,
         Ok(Err(error)) => {
-            let _ = Output::Stderr.write(&format!("{:?}", miette::Report::new(error)));
+            complain(error);
             NO_REPORT
         }
         Err(_) => {
@@ -69,6 +71,7 @@ fn act(cli: &Cli) -> Result<u8, CliError> {
             coverage,
             audit,
         }) => {
+            let rules = rules.rules;
             let (text, status) = match (action, coverage, audit) {
                 (Some(CatalogAction::Check { dir }), ..) => rules::check(dir)?,
                 (None, Some(dir), _) => rules::coverage(&rules.load()?, dir)?,

@@ -2,13 +2,11 @@
 //!
 //! Owns width, colour and the quiet end on a closed pipe. Never decides what is said.
 
-use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::path::Path;
 
 use super::args::Color;
 use super::error::CliError;
-use crate::report::limit::fit;
+use crate::report::limit::{TooFew, fit, fit_line};
 use crate::report::{self, Format, Style, model::Report};
 
 /// Columns when the output is no terminal.
@@ -62,31 +60,10 @@ impl Output {
     }
 }
 
-fn put(mut to: impl Write, text: &str) -> io::Result<()> {
+/// Writes a text to its end.
+pub fn put(mut to: impl Write, text: &str) -> io::Result<()> {
     to.write_all(text.as_bytes())?;
     to.flush()
-}
-
-/// Writes a file whole or not at all: beside it first, then in its place. A private one is for its owner only.
-pub fn replace(file: &Path, text: &str, private: bool) -> io::Result<()> {
-    let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let beside = file.with_file_name(name);
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    if private {
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
-    let written = options
-        .open(&beside)
-        .and_then(|to| put(to, text))
-        .and_then(|()| fs::rename(&beside, file));
-    if written.is_err() {
-        // What was begun is of no use to anybody; that it cannot be removed changes nothing.
-        let _ = fs::remove_file(&beside);
-    }
-    written
 }
 
 /// A line on standard error; nothing is to be done when that is closed.
@@ -94,15 +71,42 @@ pub fn remark(text: &str) {
     let _ = writeln!(io::stderr(), "coroner: {text}");
 }
 
-/// The text of reports: one as a page or object of its own, several one below the other, in JSON one on a line. A
-/// page of HTML holds one report, so of several only the last is shown.
-pub fn rendered(reports: &[Report], format: Format, style: &Style, max_chars: Option<usize>) -> String {
-    let one = |report: &Report| fit(report, format, style, max_chars);
-    match (reports, format) {
-        ([report], _) => one(report),
-        (many, Format::Json) => many.iter().map(report::json::line).collect(),
-        (many, Format::Html) => many.last().map(one).unwrap_or_default(),
-        (many, Format::Oneline | Format::Termination | Format::Github) => many.iter().map(one).collect(),
-        (many, _) => many.iter().map(one).collect::<Vec<_>>().join("\n"),
-    }
+/// The whole of an error on standard error; nothing is to be done when that is closed.
+pub fn complain(error: CliError) {
+    let _ = Output::Stderr.write(&format!("{:?}", miette::Report::new(error)));
+}
+
+/// The text of reports: one as a page or object of its own, several one below the other, in JSON one on a line, in
+/// HTML on one page; where that is longer than `max_chars`, a page holds the last alone. All of it together takes at
+/// most `max_chars`.
+///
+/// # Errors
+/// When it cannot be told in so few characters: how many are enough.
+pub fn rendered(reports: &[Report], format: Format, style: &Style, max_chars: Option<usize>) -> Result<String, TooFew> {
+    let shown = match (reports, format) {
+        ([_, .., last], Format::Html) => {
+            let page = report::html::several::render(reports, style);
+            if max_chars.is_none_or(|max| page.chars().nth(max).is_none()) {
+                return Ok(page);
+            }
+            std::slice::from_ref(last)
+        }
+        (all, _) => all,
+    };
+    let joint = match format {
+        Format::Json | Format::Oneline | Format::Termination | Format::Github => "",
+        _ => "\n",
+    };
+    let parts = shown.len().max(1);
+    // Equal shares: none of them is more important than another.
+    let share = max_chars.map(|max| max.saturating_sub((parts - 1) * joint.len()) / parts);
+    let one = |report: &Report| match (parts, format, share) {
+        (2.., Format::Json, None) => Ok(report::json::line(report)),
+        (2.., Format::Json, Some(max)) => fit_line(report, max),
+        _ => fit(report, format, style, share),
+    };
+    let told: Result<Vec<String>, TooFew> = shown.iter().map(one).collect();
+    told.map(|told| told.join(joint)).map_err(|few| TooFew {
+        least: few.least * parts + (parts - 1) * joint.len(),
+    })
 }

@@ -10,15 +10,16 @@ use std::path::{Path, PathBuf};
 use ignore::Walk;
 use rayon::prelude::*;
 
-use super::args::Rules;
 use super::error::CliError;
 use super::exit::{CLEAN, FAILED, family};
+use super::shared_args::Rules;
 use crate::catalog::audit::audit as audited;
 use crate::catalog::coverage::{Plan, coverage as covered};
 use crate::catalog::notes::{self, Note};
 use crate::catalog::{Catalog, CatalogError, check};
 use crate::examine::{self, Options};
 use crate::intake::InputSpec;
+use crate::report::text::plural;
 
 impl Rules {
     /// The catalog with these rules.
@@ -50,14 +51,18 @@ pub fn list(catalog: &Catalog) -> String {
     }
     let _ = writeln!(
         out,
-        "\n{} causes, {} signatures, {} remedies; rules {}\n\
+        "\n{}, {}, {}; rules {}\n\
          The number before a title is that of the signatures that lead to the cause. `coroner explain ID` has more.",
-        catalog.causes().len(),
-        catalog.signatures().len(),
-        catalog.remedies().len(),
+        told(catalog.causes().len(), "cause"),
+        told(catalog.signatures().len(), "signature"),
+        told(catalog.remedies().len(), "remedy"),
         catalog.hash()
     );
     out
+}
+
+fn told(n: usize, one: &str) -> String {
+    plural(n as u64, one)
 }
 
 /// What the samples in the rule files of a folder say, and the status: 1 when one is answered wrongly.
@@ -84,12 +89,12 @@ pub fn check(dir: &Path) -> Result<(String, u8), CliError> {
     }
     let _ = writeln!(
         out,
-        "{} files, {} signatures, {} causes, {} remedies: {} faults",
-        files.len(),
-        catalog.signatures().len(),
-        catalog.causes().len(),
-        catalog.remedies().len(),
-        faults.len()
+        "{}, {}, {}, {}: {}",
+        told(files.len(), "file"),
+        told(catalog.signatures().len(), "signature"),
+        told(catalog.causes().len(), "cause"),
+        told(catalog.remedies().len(), "remedy"),
+        told(faults.len(), "fault")
     );
     Ok((out, if faults.is_empty() { CLEAN } else { FAILED }))
 }

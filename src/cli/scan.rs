@@ -12,12 +12,13 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use regex::Regex;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::args::{Color, Rules};
+use super::args::Color;
 use super::error::CliError;
 use super::exit::{CLEAN, FAILED, FailOn, INTERRUPTED, NO_REPORT, SOME_UNREAD};
 use super::output::{Output, remark};
 use super::progress::Progress;
 use super::scan_args::{Form, Scan};
+use super::shared_args::Rules;
 use crate::batch::digest::Digest;
 use crate::batch::record::Record;
 use crate::batch::resume::Known;
@@ -27,29 +28,43 @@ use crate::batch::walk::{Choice, walk};
 use crate::batch::{self, Settings, Sink, csv};
 use crate::catalog::Catalog;
 use crate::examine::Options;
+use crate::redact::Level;
+use crate::store::Place;
 
 /// Scans and returns the status.
 pub fn run(args: &Scan) -> Result<u8, CliError> {
-    let catalog = args.rules.load()?;
-    let fail_on = FailOn::new(&args.fail_on, &catalog).map_err(|word| CliError::FailOn { word })?;
+    let rules = args.judging.rules.rules;
+    let catalog = rules.load()?;
+    let chosen = args.judging.fail_on.as_deref().unwrap_or_default();
+    let fail_on = FailOn::new(chosen, &catalog).map_err(|word| CliError::FailOn { word })?;
+    let place = match &args.output {
+        Some(file) => Place::of(file).map_err(|e| unwritable(file)(e))?,
+        None => Place::Stdout,
+    };
+    let redaction = args.redact.of_scan()?;
     let choice = Choice {
         roots: args.paths.clone(),
         globs: args.glob.clone(),
         since: args.since,
         rule: args.incident.clone(),
+        output: match &place {
+            Place::File(path) => Some(path.clone()),
+            _ => None,
+        },
     };
     let found = walk(choice.clone()).map_err(CliError::Glob)?;
-    let older = found.older();
+    let (older, clash) = (found.older(), found.clash());
     let stop = watch_signals()?;
-    let basis = basis(&catalog, args.rules);
+    let basis = basis(&catalog, rules);
     let settings = Settings {
-        known: known(args, &basis)?,
+        known: known(args, &place, &basis)?,
         catalog: &catalog,
         options: Options::default(),
         basis,
         threads: args.jobs,
         ordered: !args.unordered,
         stop: &stop,
+        redaction: &redaction,
     };
     let mut desk = Desk {
         fail_on,
@@ -57,7 +72,7 @@ pub fn run(args: &Scan) -> Result<u8, CliError> {
         form: form(args),
         label: args.label.clone(),
         target: match &args.output {
-            Some(file) => Target::file(file).map_err(unwritable(file))?,
+            Some(file) => Target::at(&place).map_err(unwritable(file))?,
             None => Target::Stdout,
         },
         tally: Tally::default(),
@@ -66,6 +81,13 @@ pub fn run(args: &Scan) -> Result<u8, CliError> {
     };
     let done = desk.begin().and_then(|()| batch::scan(found, &settings, &mut desk));
     desk.progress.end();
+    if clash.load(Ordering::Relaxed) {
+        desk.target.discard();
+        return Err(CliError::InputAsOutput {
+            file: args.output.as_deref().unwrap_or(Path::new("-")).display().to_string(),
+        });
+    }
+    args.redact.keep_of_scan(&redaction)?;
     let older = older.load(Ordering::Relaxed);
     desk.tally.left_out += older;
     desk.summary.leave_out(older);
@@ -115,14 +137,22 @@ fn basis(catalog: &Catalog, rules: Rules) -> String {
 }
 
 /// The records of earlier scans to the same output.
-fn known(args: &Scan, basis: &str) -> Result<Known, CliError> {
+fn known(args: &Scan, place: &Place, basis: &str) -> Result<Known, CliError> {
     let Some(file) = args.output.as_ref().filter(|_| args.resume) else {
         return Ok(Known::default());
     };
+    let Place::File(path) = place else {
+        return Err(unwritable(file)(io::Error::other(
+            "it is no file, so nothing of an earlier scan is in it",
+        )));
+    };
+    if args.redact.level() > Level::Secrets {
+        return Err(CliError::ResumeRedacted);
+    }
     if form(args) != Form::Json {
         return Err(CliError::Resume);
     }
-    earlier(file)
+    earlier(path)
         .and_then(|files| Known::read(&files, basis))
         .map_err(unwritable(file))
 }

@@ -9,7 +9,7 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use clap::{Args, ValueEnum};
 use regex::Regex;
 
-use super::args::Rules;
+use super::shared_args::{Judging, Redact};
 use crate::batch::incident::Rule;
 
 const EXIT_STATUS: &str = "\
@@ -61,7 +61,7 @@ pub struct Scan {
     #[arg(long, short)]
     pub quiet: bool,
 
-    /// Write to a file, which appears when it is complete
+    /// Write to a file, which appears, or is replaced, when it is complete; a pipe or device is written straight to
     #[arg(long, short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -82,19 +82,13 @@ pub struct Scan {
     #[arg(long, short = 'j', value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub jobs: usize,
 
-    /// "none" switches off all signatures of root causes, to see what structure alone gives
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "all|none",
-        hide_possible_values = true
-    )]
-    pub rules: Rules,
+    /// What judges.
+    #[command(flatten)]
+    pub judging: Judging,
 
-    /// Outcomes, cause families or causes, separated by commas, that exit with 1
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub fail_on: Vec<String>,
+    /// What is taken out of the records.
+    #[command(flatten)]
+    pub redact: Redact,
 }
 
 /// What a scan prints.

@@ -72,6 +72,19 @@ impl Redactor {
         &self.names
     }
 
+    /// Texts that belong together, without what the level forbids.
+    pub fn texts<const N: usize>(&mut self, texts: [&str; N]) -> [String; N] {
+        let mut known = Known::default();
+        for text in texts {
+            known.learn(self.level, &Field::Text, text);
+        }
+        let known = known.compile();
+        texts.map(|text| {
+            self.clean(&known, &Field::Text, text, &mut Tally::default())
+                .unwrap_or_else(|| text.to_owned())
+        })
+    }
+
     /// Replaces what the level forbids in every text of the report, and notes in it what was done.
     pub fn apply(&mut self, report: &mut Report) {
         // What a name is, one place tells (a host in a field of its own); it is then known in all others.

@@ -4,6 +4,7 @@
 //! the same map file, also across runs.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -84,6 +85,8 @@ struct MapFile {
 #[derive(Debug, Default)]
 pub struct Names {
     key: Option<String>,
+    /// Those of a map file, which many can share.
+    loaded: Arc<HashMap<(Kind, String), String>>,
     given: HashMap<(Kind, String), String>,
     last: HashMap<Kind, u64>,
 }
@@ -94,9 +97,30 @@ impl Names {
         Self { key, ..Self::default() }
     }
 
+    /// Names for another report that know the key and the map file of these, and nothing that was given since. With a
+    /// key both give the same pseudonyms.
+    pub fn apart(&self) -> Self {
+        Self {
+            key: self.key.clone(),
+            loaded: Arc::clone(&self.loaded),
+            given: HashMap::new(),
+            last: self.last.clone(),
+        }
+    }
+
+    /// Takes over, for the map, what others have given.
+    pub fn collect(&mut self, others: &Self) {
+        for ((kind, original), name) in &others.given {
+            if *kind != Kind::Secret {
+                self.given.insert((*kind, original.clone()), name.clone());
+            }
+        }
+    }
+
     /// The pseudonym of an original.
     pub fn pseudonym(&mut self, kind: Kind, original: &str) -> String {
-        if let Some(name) = self.given.get(&(kind, original.to_owned())) {
+        let asked = (kind, original.to_owned());
+        if let Some(name) = self.given.get(&asked).or_else(|| self.loaded.get(&asked)) {
             return name.clone();
         }
         let name = match &self.key {
@@ -108,7 +132,7 @@ impl Names {
                 format!("{}-{n}", kind.id())
             }
         };
-        self.given.insert((kind, original.to_owned()), name.clone());
+        self.given.insert(asked, name.clone());
         name
     }
 
@@ -126,7 +150,7 @@ impl Names {
                 let last = self.last.entry(kind).or_default();
                 *last = n.max(*last);
             }
-            self.given.insert((kind, original), name);
+            Arc::make_mut(&mut self.loaded).insert((kind, original), name);
         }
         Ok(())
     }
@@ -134,8 +158,9 @@ impl Names {
     /// The map file: what each pseudonym stands for. Secrets never enter it.
     pub fn map(&self) -> String {
         let names = self
-            .given
+            .loaded
             .iter()
+            .chain(&self.given)
             .filter(|((kind, _), _)| *kind != Kind::Secret)
             .map(|((_, original), name)| (name.clone(), original.clone()))
             .collect();
@@ -194,5 +219,14 @@ mod tests {
         assert_eq!(next.pseudonym(Kind::Node, "gpu-c"), "node-2");
         assert_eq!(next.pseudonym(Kind::Node, "gpu-a"), "node-1");
         assert!(next.load("[]").is_err());
+        let mut apart = next.apart();
+        assert_eq!(apart.pseudonym(Kind::Node, "gpu-a"), "node-1");
+        apart.pseudonym(Kind::User, "alice");
+        next.collect(&apart);
+        let map = next.map();
+        assert!(
+            map.contains("alice") && map.contains("gpu-a") && map.contains("gpu-c"),
+            "{map}"
+        );
     }
 }

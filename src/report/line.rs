@@ -2,6 +2,7 @@
 //!
 //! Owns the short forms. No text of the log can begin a line of its own: every text is cleaned to one line.
 
+use super::limit::squeezed;
 use super::model::{Outcome, Report};
 use super::text::{self, safe};
 use super::words;
@@ -58,11 +59,7 @@ pub fn termination(report: &Report) -> String {
 
 /// Workflow commands: the verdict, then the findings.
 pub fn github(report: &Report) -> String {
-    let level = match report.outcome {
-        Outcome::Failed => "error",
-        Outcome::Degraded => "warning",
-        _ => "notice",
-    };
+    let level = level(report);
     let mut said = vec![words::redaction(report).unwrap_or_default(), verdict(report)];
     said.push(safe(&report.story).into_owned());
     for remedy in &report.remedies {
@@ -88,6 +85,38 @@ pub fn github(report: &Report) -> String {
         out.push_str(&format!("::{level}::{}\n", message(&finding.title)));
     }
     out
+}
+
+/// The workflow commands that fit: whole ones, or else the verdict alone and as much of its headline as there is room.
+pub fn annotations(report: &Report, max: usize) -> String {
+    let mut out = String::new();
+    let mut room = max;
+    for line in github(report).split_inclusive('\n') {
+        match room.checked_sub(line.chars().count()) {
+            Some(rest) => {
+                room = rest;
+                out.push_str(line);
+            }
+            None if out.is_empty() => break,
+            None => {}
+        }
+    }
+    if !out.is_empty() {
+        return out;
+    }
+    let level = level(report);
+    squeezed(oneline(report).trim_end(), max, |told| {
+        format!("::{level}::{}\n", message(told))
+    })
+}
+
+/// What kind of annotation the verdict is.
+fn level(report: &Report) -> &'static str {
+    match report.outcome {
+        Outcome::Failed => "error",
+        Outcome::Degraded => "warning",
+        _ => "notice",
+    }
 }
 
 fn verdict(report: &Report) -> String {

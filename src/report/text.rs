@@ -210,9 +210,25 @@ pub fn count(n: u64) -> String {
     out
 }
 
-/// `1 line`, `3,914 lines`.
+/// `1 line`, `3,914 lines`, `2 processes`, `2 summaries`.
 pub fn plural(n: u64, one: &str) -> String {
-    format!("{} {one}{}", count(n), if n == 1 { "" } else { "s" })
+    format!("{} {}", count(n), noun(n, one))
+}
+
+/// The word alone, as the number asks for it.
+pub fn noun(n: u64, one: &str) -> Cow<'_, str> {
+    let vowel_before_y = || {
+        one.strip_suffix('y')
+            .is_some_and(|stem| stem.ends_with(['a', 'e', 'i', 'o', 'u']))
+    };
+    if n == 1 {
+        return Cow::Borrowed(one);
+    }
+    Cow::Owned(match one.strip_suffix('y').filter(|_| !vowel_before_y()) {
+        Some(stem) => format!("{stem}ies"),
+        None if one.ends_with(['s', 'x']) || one.ends_with("ch") || one.ends_with("sh") => format!("{one}es"),
+        None => format!("{one}s"),
+    })
 }
 
 /// A share between 0 and 1 in percent, `87 %`.
@@ -377,7 +393,18 @@ mod tests {
     #[test]
     fn figures_read_as_people_say_them() {
         assert_eq!(count(1_234_567), "1,234,567");
-        assert_eq!(plural(1, "line"), "1 line");
+        for (n, one, told) in [
+            (1, "line", "1 line"),
+            (0, "line", "0 lines"),
+            (3914, "line", "3,914 lines"),
+            (1, "process", "1 process"),
+            (2, "process", "2 processes"),
+            (2, "custom match", "2 custom matches"),
+            (2, "entry", "2 entries"),
+            (2, "key", "2 keys"),
+        ] {
+            assert_eq!(plural(n, one), told);
+        }
         assert_eq!(number(0.0), "0");
         assert_eq!(number(0.02), "0.02");
         assert_eq!(number(139.8), "139.8");

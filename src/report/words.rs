@@ -461,15 +461,7 @@ pub fn replaced(report: &Report) -> Option<String> {
                 "custom" => "custom match",
                 other => other,
             };
-            let many = match one {
-                "IP address" | "MAC address" | "e-mail address" | "custom match" => "es",
-                _ => "s",
-            };
-            format!(
-                "{} {one}{}",
-                text::count(r.values),
-                if r.values == 1 { "" } else { many }
-            )
+            text::plural(r.values, one)
         })
         .collect();
     let told = match replaced.as_slice() {

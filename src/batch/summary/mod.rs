@@ -14,6 +14,9 @@ use chrono::{Datelike, Days, NaiveDate, NaiveDateTime};
 use super::digest::Digest;
 use super::group::{Table, template};
 
+/// The outcome of what is no log of a launch.
+const NO_LAUNCH: &str = "no-launch";
+
 /// Inputs that could not be read and are named; the others are counted.
 const NAMED: usize = 10;
 
@@ -42,6 +45,8 @@ pub type Spans = [u64; SPANS.len() + 1];
 pub struct Summary {
     records: u64,
     unread: u64,
+    /// Inputs that are read and are no log of a launch.
+    other: u64,
     unread_examples: Vec<(String, String)>,
     failed: u64,
     left_out: u64,
@@ -87,11 +92,15 @@ impl Summary {
             }
             return;
         };
+        self.outcomes.add(outcome, "", digest);
+        if outcome == NO_LAUNCH {
+            self.other += 1;
+            return;
+        }
         if let Some(time) = digest.time() {
             self.first = Some(self.first.map_or(time, |t| t.min(time)));
             self.last = Some(self.last.map_or(time, |t| t.max(time)));
         }
-        self.outcomes.add(outcome, "", digest);
         if let Some(name) = &digest.engine.name {
             let version = digest.engine.version.as_deref().unwrap_or("of unknown version");
             self.engines.add(&format!("{name} {version}"), "", digest);

@@ -62,8 +62,11 @@ pub fn page(s: &Summary) -> Page {
 
 fn lead(s: &Summary) -> Vec<String> {
     let read = s.records - s.unread;
-    let launches = if read == 1 { "launch" } else { "launches" };
-    let mut first = format!("{} {launches} examined", count(read));
+    let launches = plural(read - s.other, "launch");
+    let mut first = match s.other {
+        0 => format!("{launches} examined"),
+        _ => format!("{launches} found in {}", plural(read, "input")),
+    };
     if let (Some(from), Some(to)) = (s.first, s.last) {
         first.push_str(&match from.date() == to.date() {
             true => format!(", of {}", from.date()),
@@ -121,7 +124,7 @@ fn outcomes(s: &Summary) -> Section {
     let row = |(name, row): &(&str, &Row)| vec![(*name).to_owned(), count(row.count), share(row.count, read)];
     Section {
         title: "Outcomes".to_owned(),
-        columns: vec!["outcome", "#launches", "#share"],
+        columns: vec!["outcome", "#inputs", "#share"],
         rows: s.outcomes.ranked().iter().map(row).collect(),
         note: None,
     }

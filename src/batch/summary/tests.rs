@@ -70,6 +70,26 @@ fn the_text_says_what_was_counted() {
 }
 
 #[test]
+fn what_is_no_launch_counts_as_an_input_alone() {
+    let mut summary = Summary::default();
+    summary.add(&record(0), Some("east"));
+    for n in 0..3 {
+        let readme = format!(
+            r#"{{"source":"{n}/README.md","outcome":"no-launch","scan":{{"modified":"2031-01-01T00:00:00Z"}}}}"#
+        );
+        summary.add(&Digest::of(&readme).unwrap(), Some("east"));
+    }
+    let text = summary.render(Form::Text(100));
+    assert!(
+        text.starts_with("1 launch found in 4 inputs, of 2026-01-02: 1 failed"),
+        "{text}"
+    );
+    assert!(text.contains("no-launch       3   75 %"), "{text}");
+    let east = text.lines().find(|l| l.trim_start().starts_with("east")).unwrap();
+    assert!(east.contains(" 1  100 %") || east.contains(" 1  "), "{text}");
+}
+
+#[test]
 fn nothing_of_a_log_is_markup() {
     let summary = summary();
     let html = summary.render(Form::Html);

@@ -1,0 +1,235 @@
+//! Inputs that are no plain, whole, readable files: a clear message, the results of the others, the right status.
+
+#![cfg(unix)]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use assert_cmd::cargo::CommandCargoExt;
+use serde_json::Value;
+
+const FAILED: &str = "corpus/flagship-c-graph-capture-oom.log";
+
+fn coroner(dir: &Path, args: &[&OsStr]) -> Output {
+    let mut command = Command::cargo_bin("coroner").unwrap();
+    command
+        .args(args)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn run(dir: &Path, args: &[&str]) -> Output {
+    coroner(dir, &args.iter().map(OsStr::new).collect::<Vec<_>>())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn records(output: &Output) -> Vec<Value> {
+    text(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn failed_log() -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(FAILED)).unwrap()
+}
+
+/// A folder with one good log, and everything that is no file.
+fn odd() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::write(at("ok.log"), failed_log()).unwrap();
+    assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+    drop(std::os::unix::net::UnixListener::bind(at("socket")).unwrap());
+    symlink("circle", at("circle")).unwrap();
+    symlink(".", at("up")).unwrap();
+    symlink("nowhere", at("broken.log")).unwrap();
+    #[cfg(target_os = "linux")]
+    symlink("/proc", at("kernel")).unwrap();
+    dir
+}
+
+#[test]
+fn pipes_sockets_and_circles_cost_no_other_input_its_result() {
+    let dir = odd();
+    let output = run(dir.path(), &["--format", "json", "."]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (status(&output), report["cause"]["id"].as_str()),
+        (1, Some("gpu-oom.graph-capture"))
+    );
+    assert_eq!(report["examined"]["files"], 1);
+    let skipped = report["examined"]["skipped"].to_string();
+    for told in ["its links lead in a circle", "no such file", "2 special"] {
+        assert!(skipped.contains(told), "{told}: {skipped}");
+    }
+    assert_eq!(status(&run(dir.path(), &["--strict", "."])), 2);
+
+    let output = run(dir.path(), &["scan", "."]);
+    assert_eq!(status(&output), 4);
+    let told: Vec<(String, String)> = records(&output)
+        .iter()
+        .map(|r| {
+            let text = r["error"]["text"].as_str().or(r["outcome"].as_str());
+            (r["source"].as_str().unwrap().to_owned(), text.unwrap().to_owned())
+        })
+        .collect();
+    let told: Vec<(&str, &str)> = told.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            ("./broken.log", "there is no such file or folder"),
+            ("./circle", "its links lead in a circle"),
+            ("./ok.log", "failed"),
+            ("./pipe", "it is a pipe, socket or device, not a file"),
+            ("./socket", "it is a pipe, socket or device, not a file"),
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_file_is_named_for_what_it_is() {
+    let dir = odd();
+    for (name, told) in [
+        ("pipe", "a named pipe"),
+        ("socket", "a socket"),
+        ("circle", "its links lead in a circle"),
+        ("broken.log", "there is no such file"),
+        ("/dev/null", "a device"),
+    ] {
+        let output = run(dir.path(), &[name]);
+        assert_eq!(status(&output), 2, "{name}");
+        let said = text(&output.stderr);
+        assert!(said.contains(told), "{name}: {said}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_kernels_folders_are_not_walked() {
+    let dir = odd();
+    for path in ["/proc/self", "/sys", "kernel/self"] {
+        for args in [&[path][..], &["scan", path]] {
+            let output = run(dir.path(), args);
+            assert_eq!(status(&output), 2, "{args:?}");
+            assert!(
+                text(&output.stderr).contains("a folder of the kernel"),
+                "{args:?}: {}",
+                text(&output.stderr)
+            );
+        }
+    }
+    // A file of it that is named is read.
+    assert_eq!(status(&run(dir.path(), &["/proc/version"])), 0);
+}
+
+#[test]
+fn names_of_any_bytes_are_read_and_shown_on_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let names: [&[u8]; 3] = [b"bad\xff.log", b"new\nline.log", b"esc\x1b[31m.log"];
+    for name in names {
+        fs::write(dir.path().join(OsStr::from_bytes(name)), failed_log()).unwrap();
+    }
+    for name in names {
+        let name = OsStr::from_bytes(name);
+        let output = coroner(dir.path(), &[OsStr::new("--format"), OsStr::new("oneline"), name]);
+        assert_eq!(status(&output), 1, "{name:?}");
+        let line = text(&output.stdout);
+        assert_eq!(line.matches('\n').count(), 1, "{line}");
+        assert!(line.contains('\u{fffd}') && !line.contains('\u{1b}'), "{line}");
+        let target = PathBuf::from(OsStr::from_bytes(b"out\xff"));
+        let form = [b"json=".as_slice(), target.as_os_str().as_bytes()].concat();
+        let output = coroner(dir.path(), &[OsStr::new("--format"), OsStr::from_bytes(&form), name]);
+        assert!(status(&output) == 1 || status(&output) == 2, "{name:?}");
+    }
+    let got = records(&run(dir.path(), &["scan", "--glob", "*.log", "."]));
+    assert_eq!(got.len(), 3);
+    assert!(got.iter().all(|r| r["outcome"] == "failed"));
+}
+
+/// Whether the tests run as a user whom no mode stops.
+fn privileged(dir: &Path) -> bool {
+    let probe = dir.join("probe");
+    fs::write(&probe, "").unwrap();
+    fs::set_permissions(&probe, fs::Permissions::from_mode(0o000)).unwrap();
+    let can = fs::File::open(&probe).is_ok();
+    fs::remove_file(&probe).unwrap();
+    can
+}
+
+#[test]
+fn what_may_not_be_read_is_told_and_costs_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    if privileged(dir.path()) {
+        eprintln!("skipped: this user may read everything");
+        return;
+    }
+    let at = |name: &str| dir.path().join(name);
+    fs::create_dir_all(at("logs/shut/below")).unwrap();
+    fs::write(at("logs/ok.log"), failed_log()).unwrap();
+    fs::write(at("logs/no.log"), failed_log()).unwrap();
+    fs::write(at("report.json"), "good").unwrap();
+    for (name, mode) in [("logs/no.log", 0o000), ("logs/shut", 0o000), ("report.json", 0o400)] {
+        fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let output = run(
+        dir.path(),
+        &["logs", "--format", "json", "--format", "json=report.json"],
+    );
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["cause"]["id"], "gpu-oom.graph-capture");
+    let said = text(&output.stderr);
+    assert!(said.contains("logs/no.log: this user may not read it"), "{said}");
+    assert!(said.contains("logs/shut: this user may not read it"), "{said}");
+    assert_eq!(
+        (status(&output), fs::read_to_string(at("report.json")).unwrap().as_str()),
+        (2, "good")
+    );
+    assert_eq!(status(&run(dir.path(), &["logs"])), 1);
+    let output = run(dir.path(), &["scan", "logs"]);
+    assert_eq!(status(&output), 4);
+    assert_eq!(records(&output).len(), 3);
+    fs::set_permissions(at("logs/shut"), fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+#[test]
+fn a_log_that_is_written_all_the_time_has_an_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("growing.log");
+    fs::write(&file, failed_log()).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use std::io::Write;
+            let mut log = fs::File::options().append(true).open(&file).unwrap();
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                log.write_all(b"INFO still here\n").unwrap();
+                std::thread::sleep(std::time::Duration::from_micros(200));
+            }
+        });
+        let output = run(dir.path(), &["growing.log", "--format", "json"]);
+        let scanned = run(dir.path(), &["scan", "."]);
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["cause"]["id"], "gpu-oom.graph-capture");
+        assert!(
+            report["findings"].to_string().contains("it grew while it was read"),
+            "{}",
+            report["findings"]
+        );
+        assert_eq!(records(&scanned).len(), 1);
+    });
+}
