@@ -168,8 +168,8 @@ impl Signature {
             Role::Root | Role::Exit if self.strength == Strength::Weak => u8::from(!exception) * 2,
             Role::Root if self.strength == Strength::Generic => 1 + u8::from(!exception),
             Role::Note => u8::from(!exception),
-            // A long report may hold a harmless sentence; that does not make the report harmless.
-            Role::Benign if exception => 1,
+            // A long report may hold a harmless sentence, or how a tool says that it gave up; the reason beside it counts.
+            Role::Benign | Role::Consequence if exception => 1,
             _ => 2,
         }
     }

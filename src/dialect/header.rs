@@ -147,16 +147,26 @@ fn vllm_label(input: &str) -> IResult<&str, (&str, i64)> {
     Ok((rest.strip_prefix(' ').unwrap_or(rest), (label, pid)))
 }
 
-/// `INFO 11-25 12:00:00 [core.py:77] msg`, without the opening bracket up to 0.7.3.
+/// `11-25 12:00:00 `.
+fn vllm_stamp(input: &str) -> IResult<&str, Option<Stamp>> {
+    let (rest, (month, _, day, _)) = (two, char('-'), two, char(' ')).parse(input)?;
+    let (rest, (h, m, s, nanos)) = terminated(clock, char(' ')).parse(rest)?;
+    Ok((rest, Stamp::yearless(month, day, h, m, s, nanos)))
+}
+
+/// `INFO 11-25 12:00:00 [core.py:77] msg`, without the opening bracket up to 0.7.3; a paste may have lost the time.
 fn vllm_log(input: &str) -> IResult<&str, Header<'_>> {
     let (rest, level) = level_name(input)?;
     let (rest, _) = char(' ')(rest)?;
-    let (rest, (month, _, day, _)) = (two, char('-'), two, char(' ')).parse(rest)?;
-    let (rest, (h, m, s, nanos)) = clock(rest)?;
-    let (rest, _) = (char(' '), opt(char('['))).parse(rest)?;
+    let (rest, stamp) = opt(vllm_stamp).parse(rest)?;
+    let (rest, bracket) = opt(char('[')).parse(rest)?;
     let (rest, file) = file_and_line(rest)?;
     let (rest, _) = char(']')(rest)?;
-    let stamp = Stamp::yearless(month, day, h, m, s, nanos);
+    // Without a time only the brackets tell a header from prose.
+    if stamp.is_none() && bracket.is_none() {
+        return fail(input);
+    }
+    let stamp = stamp.flatten();
     let rest = rest.strip_prefix(' ').unwrap_or(rest);
     Ok((
         rest,
@@ -686,6 +696,8 @@ mod tests {
         assert_eq!((h.label, h.pid, h.coords.tp), (Some("Worker_TP1"), Some(91), Some(1)));
         let h = check("(VllmWorker rank=3 pid=8) Traceback", Program::Vllm, None, "Traceback");
         assert_eq!((h.rank, h.logged), (Some(3), false));
+        check("ERROR [core.py:77] msg", Program::Vllm, Some(Level::Error), "msg");
+        check("ERROR core.py:77] msg", Program::Unknown, None, "ERROR core.py:77] msg");
         check("init.cc:904 NCCL WARN x", Program::Nccl, Some(Level::Error), "x");
         check("(global lru) used: 0%", Program::Unknown, None, "(global lru) used: 0%");
     }

@@ -39,6 +39,9 @@ const MAX_LAUNCHES: usize = 64;
 /// Look-ups of quoted texts within quoted texts.
 const MAX_QUOTES: usize = 4;
 
+/// Lines of a wrapping exception's message among which the one that it carries begins.
+const WRAPPED_LINES: usize = 4;
+
 /// Lines of the longest record that is not joined otherwise (Ray's kill report has about 45).
 const RECORD_LINES: u64 = 120;
 
@@ -538,17 +541,28 @@ impl<'c> Reader<'c> {
             starts.push((message.len(), &mark.place));
             message.push_str(line.strip_prefix("  Value error, ").unwrap_or(line));
         }
-        let hit = self.catalog.find(Text::Exception {
-            kind: &raw.kind,
-            text: &message,
-        });
+        let mut kind = raw.kind;
+        if let Some((line, inner)) = self.wrapped(&kind, &message) {
+            // The type only wraps: what it carries is the exception.
+            let start = starts.get(line).map_or(0, |(start, _)| *start);
+            let text = message.split_off(start + inner.len() + ": ".len());
+            starts.drain(..line.min(starts.len()));
+            let taken = message.len();
+            for (start, _) in &mut starts {
+                *start = start.saturating_sub(taken);
+            }
+            (kind, message) = (inner, text);
+        }
+        let place = starts.first().map_or(place, |(_, p)| (*p).clone());
+        let joined = [message.replace('\n', ""), message.replace('\n', " ")];
+        let hit = self.find_exception(&kind, &message, &joined);
         let mut stated_at = place.clone();
         let (mut signature, mut captured, mut forwarded, mut told_phase) = (None, Captured::default(), false, None);
         if let Some(hit) = hit {
             // Where the exception line itself says as much as a later line, it is the one to quote.
             let first = message.split('\n').next().unwrap_or("");
             let again = self.catalog.find(Text::Exception {
-                kind: &raw.kind,
+                kind: &kind,
                 text: first,
             });
             let stated = if again.is_some_and(|a| a.id == hit.id) {
@@ -570,7 +584,7 @@ impl<'c> Reader<'c> {
                 .filter(|d| d.quotes)
                 .and_then(|d| d.phase.as_deref())
                 .map(Into::into);
-        } else if is_validation(&raw.kind, &message)
+        } else if is_validation(&kind, &message)
             && let Some((_, place)) = starts.get(reason_line(&message))
         {
             stated_at = (*place).clone();
@@ -598,7 +612,7 @@ impl<'c> Reader<'c> {
         let message = cut(&message, 8 * TEXT_LIMIT).into();
         Some((
             Exception {
-                kind: raw.kind.into(),
+                kind: kind.into(),
                 message,
                 frames,
                 place,
@@ -609,6 +623,36 @@ impl<'c> Reader<'c> {
             },
             captured,
         ))
+    }
+
+    /// The signature of an exception's message. A paste may have broken a long line at a fixed width: where the lines as
+    /// they stand tell no cause, they are looked up joined.
+    fn find_exception<'t>(&self, kind: &'t str, message: &'t str, joined: &'t [String; 2]) -> Option<Hit<'t>> {
+        let look = |text| self.catalog.find(Text::Exception { kind, text });
+        let strong = |hit: &Hit<'_>| {
+            let signature = self.catalog.signature(hit.id);
+            signature.is_some_and(|s| s.def.role != Role::Root || s.strength == Strength::Strong)
+        };
+        let hit = look(message);
+        if !message.contains('\n') || hit.as_ref().is_some_and(strong) {
+            return hit;
+        }
+        let again = joined.iter().find_map(|text| look(text).filter(strong));
+        again.map(|found| Hit { at: 0, ..found }).or(hit)
+    }
+
+    /// The exception that one of a type which only wraps carries in its message: line of the message, and type. Only where
+    /// no signature knows the message as it stands.
+    fn wrapped(&self, kind: &str, message: &str) -> Option<(usize, String)> {
+        let wraps = self.catalog.structure().exception(kind).is_some_and(|row| row.wrapper);
+        if !wraps || self.catalog.find(Text::Exception { kind, text: message }).is_some() {
+            return None;
+        }
+        let mut lines = message.split('\n').take(WRAPPED_LINES).enumerate();
+        lines.find_map(|(i, line)| {
+            let (inner, _) = exception_line(line)?;
+            looks_like_error(inner).then(|| (i, inner.to_owned()))
+        })
     }
 
     fn event(&self, place: Place, speaker: usize, fact: Fact) -> Event {

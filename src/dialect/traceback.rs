@@ -581,13 +581,11 @@ fn is_thread_head(text: &str) -> bool {
         && text.trim_end().ends_with("(most recent call first):")
 }
 
-/// `  File "x.py", line 3, in f`.
+/// `  File "x.py", line 3, in f`. A paste may have lost the indentation; then only a frame with a function is one.
 fn frame_line(text: &str) -> Option<RawFrame> {
     let trimmed = text.trim_start();
-    if trimmed.len() == text.len() {
-        return None;
-    }
-    frame(trimmed, ", in ")
+    let indented = trimmed.len() < text.len();
+    frame(trimmed, ", in ").filter(|f| indented || !f.function.is_empty())
 }
 
 /// `  File "x.py", line 3 in f` of faulthandler.

@@ -128,7 +128,7 @@ fn weak_rank(failure: &Failure) -> u8 {
 }
 
 /// Whether the signature of `a` declares that it explains `b`.
-fn declares(catalog: &Catalog, launches: &Launches, a: &Failure, b: &Failure) -> bool {
+pub(super) fn declares(catalog: &Catalog, launches: &Launches, a: &Failure, b: &Failure) -> bool {
     let signature = launches.signature(catalog, a.event);
     let Some(signature) = signature else { return false };
     let other = launches.signature(catalog, b.event);

@@ -3,6 +3,7 @@
 //! Owns the step from an event to a candidate: cause id, strength, place in code, victim. Never compares two
 //! candidates: that is `causality`'s work.
 
+use super::causality;
 use super::phase::{self, PhaseBasis};
 use super::ready;
 use crate::catalog::schema::Role;
@@ -95,7 +96,27 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
         failures.push(failure);
     }
     phase::share(&mut failures);
+    demote_effects(catalog, launches, &mut failures);
     failures
+}
+
+/// What an earlier report of a failure declares to be its own effect says nothing of the cause: a parent that ends the
+/// tree it leads kills itself with it.
+fn demote_effects(catalog: &Catalog, launches: &Launches, failures: &mut [Failure]) {
+    let mut reports: Vec<Failure> = Vec::new();
+    for failure in failures {
+        if reports.iter().any(|r| causality::declares(catalog, launches, r, failure)) {
+            (failure.worth, failure.cause) = (Worth::Downstream, None);
+        } else if failure.worth == Worth::Carrier
+            && !failure.survived
+            && !reports.iter().any(|r| r.key == failure.key)
+            && launches
+                .signature(catalog, failure.event)
+                .is_some_and(|s| !s.def.explains.is_empty())
+        {
+            reports.push(failure.clone());
+        }
+    }
 }
 
 fn moved_on(launches: &Launches, attempt: usize, failure: &Failure, index: usize) -> bool {

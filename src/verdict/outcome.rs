@@ -4,6 +4,7 @@
 
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
+use crate::catalog::structure::Origin;
 use crate::event::{ExitStatus, Program, TracebackKind};
 use crate::launch::Launches;
 use crate::launch::processes::ProcessRole;
@@ -38,14 +39,31 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
             Outcome::Healthy
         };
     }
+    if is_other_program(catalog, launches, attempt, failures) {
+        return Outcome::NoLaunch;
+    }
     let proven = open().any(|f| !f.unproven && f.worth >= Worth::Carrier);
-    if proven && open().any(|f| f.worth >= Worth::Weak || is_death(catalog, launches, f)) {
+    // An uncaught traceback ended its process, even where all that is left of it is the type that wraps another.
+    let uncaught = |f: &Failure| f.traceback == Some(TracebackKind::Raw) && f.fatal && f.worth == Worth::Carrier;
+    if proven && open().any(|f| f.worth >= Worth::Weak || uncaught(f) || is_death(catalog, launches, f)) {
         return Outcome::Failed;
     }
     if stop.is_some() {
         return Outcome::Stopped;
     }
-    let launched = launches.of_attempt(attempt).any(|i| {
+    let launched = engine_speaks(catalog, launches, attempt);
+    let other = role_at(Role::NoLaunch).next().is_some();
+    let engine = role_at(Role::Launch).next().is_some() || role_at(Role::Phase).next().is_some();
+    if launched && (engine || !other) {
+        Outcome::Running
+    } else {
+        Outcome::NoLaunch
+    }
+}
+
+/// Whether any line is of a program whose launches are judged here.
+fn engine_speaks(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool {
+    launches.of_attempt(attempt).any(|i| {
         let event = launches.events.get(i).map(|p| &p.event);
         event.is_some_and(|e| {
             matches!(Launches::role(catalog, e), Some(Role::Launch | Role::Phase))
@@ -57,14 +75,20 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
                     Program::Vllm | Program::Sglang | Program::Ray | Program::Nccl | Program::Torch
                 )
         })
-    });
-    let other = role_at(Role::NoLaunch).next().is_some();
-    let engine = role_at(Role::Launch).next().is_some() || role_at(Role::Phase).next().is_some();
-    if launched && (engine || !other) {
-        Outcome::Running
-    } else {
-        Outcome::NoLaunch
-    }
+    })
+}
+
+/// Whether the log is another server's or a build's, and no engine says a word or stands in a traceback.
+fn is_other_program(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &[Failure]) -> bool {
+    let other = |i: usize| {
+        let event = launches.events.get(i).map(|p| &p.event);
+        let signature = catalog.signature(event.and_then(|e| e.signature));
+        signature.is_some_and(|s| s.def.role == Role::NoLaunch && s.def.program == "other")
+    };
+    let engine = |f: &Failure| matches!(f.origin, Some(Origin::Engine | Origin::ModelCode));
+    launches.of_attempt(attempt).any(other)
+        && !engine_speaks(catalog, launches, attempt)
+        && !failures.iter().any(engine)
 }
 
 /// Whether a failure after ready shows that the engine itself died, rather than one request or one client.
@@ -81,6 +105,8 @@ fn is_death(catalog: &Catalog, launches: &Launches, failure: &Failure) -> bool {
             fatal_exit || signature.is_some_and(|s| s.def.role == Role::Wrapper)
         }
         _ if is_request_to_end(failure) => false,
+        // The engine's own watchdog ends the process that it speaks of.
+        _ if failure.cause.as_deref() == Some("process.watchdog") => true,
         _ if failure.traceback == Some(TracebackKind::Native) => true,
         _ if failure.exit.is_some() || signature.is_some_and(|s| s.def.role == Role::Exit) => true,
         _ if failure.traceback == Some(TracebackKind::Logged) => {
