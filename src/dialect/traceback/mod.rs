@@ -1,22 +1,17 @@
 //! Puts Python tracebacks together: chained, grouped, nested, torn, prefixed line by line, interleaved.
 //!
-//! Owns the grammar of tracebacks and faulthandler dumps. One open block per speaker; a line is offered with
+//! Owns the open blocks of tracebacks and faulthandler dumps, one per speaker; a line is offered with
 //! the key of its speaker and either belongs to a block or is handed back. Never looks at what an exception means.
+
+mod lines;
+mod step;
 
 use std::collections::HashMap;
 
-use nom::bytes::complete::{tag, take_till1};
-use nom::character::complete::digit1;
-use nom::{IResult, Parser};
+use lines::{Head, frame_line, is_thread_head, strip_margin, traceback_head};
+pub use lines::{exception_line, looks_like_error};
+use step::{Step, empty, push_current, step};
 
-/// Frames kept of one exception; deeper stacks keep the outermost and the innermost half.
-const MAX_FRAMES: usize = 256;
-/// Lines kept of one exception's message.
-const MAX_MESSAGE_LINES: usize = 96;
-/// Bytes kept of one exception's message.
-const MAX_MESSAGE_BYTES: usize = 16 * 1024;
-/// Exceptions kept of one chain.
-const MAX_CHAIN: usize = 32;
 /// Blocks open at the same time; the oldest is closed when more begin.
 const MAX_OPEN: usize = 512;
 /// Lines of other speakers after which an unfinished block is taken as torn.
@@ -374,333 +369,6 @@ impl<P: Clone> Assembler<P> {
     }
 }
 
-enum Step {
-    Kept,
-    Done,
-}
-
-fn step<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: Site<'_, P>, ends: bool) -> Step {
-    if open.block.shape == Shape::Native {
-        return step_native(open, text, line);
-    }
-    if let Some(frame) = frame_line(text) {
-        match open.state {
-            // Ray prints the remote frames right below the carrier's own exception line, without a new `Traceback`.
-            State::Message | State::Between => {
-                push_current(open);
-                open.nested = true;
-                open.state = State::Frames;
-            }
-            State::Frames => {}
-        }
-        push_frame(&mut open.current.frames, frame);
-        open.block.last_line = line.no;
-        return Step::Kept;
-    }
-    match open.state {
-        State::Frames => step_frames(open, text, line, place),
-        State::Message => step_message(open, text, line, place, ends),
-        State::Between => {
-            if text.trim().is_empty() {
-                return Step::Kept;
-            }
-            // A separator without a traceback below: the chained exception stands alone.
-            if exception_line(text).is_some() {
-                push_current(open);
-                return step_frames(open, text, line, place);
-            }
-            Step::Done
-        }
-    }
-}
-
-fn step_frames<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: Site<'_, P>) -> Step {
-    let indented = text.starts_with("    ") || text.starts_with('\t');
-    if indented || text.trim_start().starts_with("[Previous line repeated") {
-        if let Some(last) = open.current.frames.last_mut()
-            && last.code.is_empty()
-            && !is_marker(text)
-        {
-            last.code = text.trim().chars().take(200).collect();
-        }
-        open.block.last_line = line.no;
-        return Step::Kept;
-    }
-    if let Some((kind, message)) = exception_line(text).or_else(|| bare_kind(text)) {
-        open.current.kind = kind.to_owned();
-        open.current.lines.push((message.to_owned(), place()));
-        open.bytes = message.len();
-        open.state = State::Message;
-        open.after_blank = false;
-        open.block.last_line = line.no;
-        return Step::Kept;
-    }
-    if text.trim().is_empty() || is_marker(text) || text.starts_with("  ") {
-        return Step::Kept;
-    }
-    // Something else between the frames: another process, or the end is missing. Raw blocks wait for their own lines.
-    if open.current.frames.is_empty() || line.logged && open.opened_by_log {
-        return Step::Done;
-    }
-    open.bytes += 1;
-    if open.bytes > 200 { Step::Done } else { Step::Kept }
-}
-
-fn step_message<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: Site<'_, P>, ends: bool) -> Step {
-    let trimmed = text.trim();
-    if trimmed.starts_with("The above exception was the direct cause of")
-        || trimmed.starts_with("During handling of the above exception")
-    {
-        open.state = State::Between;
-        open.block.last_line = line.no;
-        return Step::Kept;
-    }
-    if is_group_rule(trimmed) {
-        open.nested = true;
-        open.block.last_line = line.no;
-        return Step::Kept;
-    }
-    if trimmed.is_empty() {
-        open.after_blank = true;
-        return Step::Kept;
-    }
-    let long = open
-        .current
-        .lines
-        .iter()
-        .take(2)
-        .any(|(l, _)| LONG_REPORTS.iter().any(|r| l.contains(r)));
-    if !long && (ends || open.after_blank && !text.starts_with(' ')) {
-        return Step::Done;
-    }
-    if long && trimmed.starts_with("Refer to the documentation") || open.current.lines.len() >= MAX_MESSAGE_LINES {
-        return Step::Done;
-    }
-    // A carrier's header line (`ray::Worker.load() (pid=…)`) is followed by remote frames: wait for them.
-    if open.bytes + text.len() <= MAX_MESSAGE_BYTES {
-        open.bytes += text.len() + 1;
-        open.current.lines.push((text.trim_end().to_owned(), place()));
-    }
-    open.block.last_line = line.no;
-    Step::Kept
-}
-
-/// Reports inside an exception message that hold blank lines: Ray's memory report, torch's "Last error:" block.
-const LONG_REPORTS: &[&str] = &["running low on memory"];
-
-fn step_native<P>(open: &mut Open<P>, text: &str, line: Line<'_>) -> Step {
-    if text.trim().is_empty() {
-        // A blank line parts two threads; what follows decides.
-        return Step::Kept;
-    }
-    match native_frame(text) {
-        Some(frame) => {
-            push_frame(&mut open.current.frames, frame);
-            open.block.last_line = line.no;
-            Step::Kept
-        }
-        None => Step::Done,
-    }
-}
-
-fn push_current<P: Clone>(open: &mut Open<P>) {
-    let done = std::mem::replace(&mut open.current, empty());
-    open.bytes = 0;
-    open.after_blank = false;
-    if done.kind.is_empty() && done.frames.is_empty() {
-        return;
-    }
-    if open.block.chain.len() >= MAX_CHAIN {
-        return;
-    }
-    // What is nested in an exception is older than it: it goes in front of its carrier.
-    if std::mem::take(&mut open.nested) && !open.block.chain.is_empty() {
-        let at = open.block.chain.len() - 1;
-        open.block.chain.insert(at, done);
-    } else {
-        open.block.chain.push(done);
-    }
-}
-
-fn push_frame(frames: &mut Vec<RawFrame>, frame: RawFrame) {
-    if frames.len() >= MAX_FRAMES {
-        frames.remove(MAX_FRAMES / 2);
-    }
-    frames.push(frame);
-}
-
-fn empty<P>() -> RawException<P> {
-    RawException {
-        kind: String::new(),
-        lines: Vec::new(),
-        frames: Vec::new(),
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Head {
-    /// The line is the traceback header and nothing else.
-    Plain,
-    /// A message ends in the header: `Scheduler hit an exception: Traceback (most recent call last):`.
-    Intro,
-}
-
-fn traceback_head(text: &str) -> Option<Head> {
-    let text = text.trim_end();
-    let before = text.strip_suffix("Traceback (most recent call last):")?;
-    let before = before.trim();
-    if before.is_empty() || before == "+ Exception Group" || before == "Exception Group" {
-        return Some(Head::Plain);
-    }
-    Some(Head::Intro)
-}
-
-/// Takes the margin of an exception group off: `  | `, `    +-`.
-fn strip_margin(text: &str) -> &str {
-    let trimmed = text.trim_start();
-    if let Some(rest) = trimmed.strip_prefix("| ") {
-        return rest;
-    }
-    if trimmed == "|" {
-        return "";
-    }
-    text
-}
-
-fn is_group_rule(trimmed: &str) -> bool {
-    trimmed.starts_with("+-") && trimmed.contains("----------------")
-}
-
-fn is_marker(text: &str) -> bool {
-    let trimmed = text.trim();
-    !trimmed.is_empty() && trimmed.chars().all(|c| matches!(c, '^' | '~' | ' ' | '|'))
-}
-
-fn is_thread_head(text: &str) -> bool {
-    (text.starts_with("Current thread 0x") || text.starts_with("Thread 0x"))
-        && text.trim_end().ends_with("(most recent call first):")
-}
-
-/// `  File "x.py", line 3, in f`. A paste may have lost the indentation; then only a frame with a function is one.
-fn frame_line(text: &str) -> Option<RawFrame> {
-    let trimmed = text.trim_start();
-    let indented = trimmed.len() < text.len();
-    frame(trimmed, ", in ").filter(|f| indented || !f.function.is_empty())
-}
-
-/// `  File "x.py", line 3 in f` of faulthandler.
-fn native_frame(text: &str) -> Option<RawFrame> {
-    frame(text.trim_start(), " in ")
-}
-
-fn frame(text: &str, before_function: &str) -> Option<RawFrame> {
-    fn grammar<'a>(i: &'a str, before: &str) -> IResult<&'a str, (&'a str, &'a str)> {
-        let (i, (_, file, _, line, _)) = (
-            tag("File \""),
-            take_till1(|c| c == '"'),
-            tag("\", line "),
-            digit1,
-            tag(before),
-        )
-            .parse(i)?;
-        Ok((i, (file, line)))
-    }
-    if let Ok((function, (file, line))) = grammar(text, before_function) {
-        let function = function.trim().to_owned();
-        return Some(RawFrame {
-            file: file.to_owned(),
-            line: line.parse().ok()?,
-            function,
-            code: String::new(),
-        });
-    }
-    // `File "<string>", line 1` of a syntax error has no function.
-    let (rest, (_, file, _, line)) = (
-        tag::<_, _, nom::error::Error<&str>>("File \""),
-        take_till1(|c| c == '"'),
-        tag("\", line "),
-        digit1,
-    )
-        .parse(text)
-        .ok()?;
-    rest.trim().is_empty().then(|| RawFrame {
-        file: file.to_owned(),
-        line: line.parse().unwrap_or(0),
-        function: String::new(),
-        code: String::new(),
-    })
-}
-
-/// Splits an exception line into its type and message: `torch.OutOfMemoryError: CUDA out of memory…`.
-/// The type's last part begins with a capital, or is one of the few lower-case ones.
-pub fn exception_line(text: &str) -> Option<(&str, &str)> {
-    let (kind, message) = match text.split_once(": ") {
-        Some((kind, message)) => (kind, message),
-        None => (text.trim_end().strip_suffix(':')?, ""),
-    };
-    is_exception_type(kind).then_some((kind, message))
-}
-
-/// An exception line without a message: `AssertionError`, `KeyboardInterrupt`.
-fn bare_kind(text: &str) -> Option<(&str, &str)> {
-    let kind = text.trim_end();
-    (is_exception_type(kind) && looks_like_error(kind)).then_some((kind, ""))
-}
-
-/// Whether a word names an exception class: dotted identifiers, with a capital in the last part.
-fn is_exception_type(kind: &str) -> bool {
-    let plain = kind
-        .split_once('(')
-        .map_or(kind, |(head, tail)| if tail.ends_with(')') { head } else { "" });
-    if plain.is_empty() || plain.len() > 160 {
-        return false;
-    }
-    let mut last = "";
-    for part in plain.split('.') {
-        let ok = part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !ok && part != "<locals>" {
-            return false;
-        }
-        last = part;
-    }
-    // numpy's `_ArrayMemoryError` and the like are private names of public errors.
-    let last = last.trim_start_matches('_');
-    if last.starts_with(|c: char| c.is_ascii_uppercase()) {
-        return plain.contains('.') || looks_like_error(last) || last.chars().any(|c| c.is_ascii_lowercase());
-    }
-    // Without a module it is a tool's own word: `error: the path does not exist`.
-    plain.contains('.') && matches!(last, "error" | "gaierror" | "timeout" | "herror")
-}
-
-/// Whether the name of a type says that it is an exception.
-pub fn looks_like_error(kind: &str) -> bool {
-    let kind = kind.split('(').next().unwrap_or(kind);
-    let last = kind.rsplit('.').next().unwrap_or(kind);
-    const ENDINGS: &[&str] = &[
-        "Error",
-        "Exception",
-        "Interrupt",
-        "Exit",
-        "Timeout",
-        "Failure",
-        "Failed",
-        "OutOfResources",
-        "Died",
-        "Abort",
-        "Unavailable",
-        "Terminated",
-        "Expired",
-        "NotFound",
-        "Refused",
-        "Full",
-        "ExceptionGroup",
-        "error",
-        "gaierror",
-    ];
-    ENDINGS.iter().any(|e| last.ends_with(e)) && last != "Error" || kind.contains('.') && last == "Error"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -799,34 +467,21 @@ mod tests {
     }
 
     #[test]
+    fn frames_without_their_indentation_are_frames() {
+        let blocks = run(&[
+            "Traceback (most recent call last):",
+            "File \"/a.py\", line 1, in load_model",
+            "x()",
+            "ValueError: bad",
+        ]);
+        assert_eq!(blocks[0].chain[0].frames[0].function, "load_model");
+        assert!(run(&["File \"<string>\", line 1", "SyntaxError: bad"]).is_empty());
+    }
+
+    #[test]
     fn frames_below_a_cut_keep_their_exception() {
         let blocks = run(&["  File \"/a.py\", line 1, in profile_run", "    x()", "ValueError: bad"]);
         assert_eq!(blocks.len(), 1);
         assert_eq!(blocks[0].chain[0].frames[0].function, "profile_run");
-    }
-
-    #[test]
-    fn exception_lines_are_told_from_prose() {
-        assert_eq!(
-            exception_line("torch.OutOfMemoryError: CUDA"),
-            Some(("torch.OutOfMemoryError", "CUDA"))
-        );
-        assert_eq!(
-            exception_line("socket.gaierror: [Errno -2] x"),
-            Some(("socket.gaierror", "[Errno -2] x"))
-        );
-        assert_eq!(
-            exception_line("ray.exceptions.RayTaskError(ValueError): x").map(|e| e.0),
-            Some("ray.exceptions.RayTaskError(ValueError)")
-        );
-        assert_eq!(
-            exception_line("numpy._core._exceptions._ArrayMemoryError: no room").map(|e| e.1),
-            Some("no room")
-        );
-        assert_eq!(exception_line("INFO: x"), None);
-        assert_eq!(exception_line("some words: x"), None);
-        assert_eq!(exception_line("error: no such path"), None);
-        assert_eq!(bare_kind("AssertionError"), Some(("AssertionError", "")));
-        assert_eq!(bare_kind("Hello"), None);
     }
 }

@@ -1,0 +1,334 @@
+//! From a finished traceback, or a quoted exception, to an event.
+//!
+//! Owns the look-up of each exception of a chain, which of them states the cause, and the line that says so. Never puts
+//! lines together: that is the assembler's work.
+
+use super::{Mark, Reader, TEXT_LIMIT, cut};
+use crate::catalog::captures::{self, Captured};
+use crate::catalog::matcher::{Hit, Text};
+use crate::catalog::schema::Role;
+use crate::catalog::{Catalog, Strength};
+use crate::dialect::ray_carrier;
+use crate::dialect::traceback::{Block, RawException, Shape, exception_line, looks_like_error};
+use crate::event::{Exception, Fact, Frame, Place, Traceback, TracebackKind};
+
+/// Look-ups of quoted texts within quoted texts.
+const MAX_QUOTES: usize = 4;
+
+/// Lines of a wrapping exception's message among which the one that it carries begins.
+const WRAPPED_LINES: usize = 4;
+
+impl Reader<'_> {
+    /// A quoted exception or message inside another one, as a traceback without frames.
+    pub(super) fn quoted(&self, inner: &str, place: &Place) -> Option<(Traceback, Captured)> {
+        let mut text = inner;
+        let mut buffer;
+        for _ in 0..MAX_QUOTES {
+            let (kind, message) = exception_line(text).or_else(|| repr_call(text)).unwrap_or(("", text));
+            let hit = self.catalog.find(Text::Exception { kind, text: message })?;
+            let signature = self.catalog.signature(hit.id)?;
+            let mut captured = captures::sort(&hit.captures);
+            if let Some(deeper) = captured.inner.take().filter(|_| signature.def.quotes) {
+                buffer = deeper;
+                text = &buffer;
+                continue;
+            }
+            let exception = Exception {
+                kind: kind.into(),
+                message: cut(message, TEXT_LIMIT).into(),
+                frames: Vec::new(),
+                place: place.clone(),
+                stated_at: place.clone(),
+                signature: Some(hit.id),
+                told_phase: None,
+                forwarded: true,
+            };
+            let (first_line, last_line) = (place.line, place.line);
+            let (chain, kind) = (vec![exception], TracebackKind::Quoted);
+            return Some((
+                Traceback {
+                    chain,
+                    kind,
+                    first_line,
+                    last_line,
+                    torn: false,
+                    chosen: 0,
+                },
+                captured,
+            ));
+        }
+        None
+    }
+
+    pub(super) fn bare_exception(&mut self, speaker: usize, place: Place, kind: &str, message: &str, logged: bool) {
+        let raw = RawException {
+            kind: kind.to_owned(),
+            lines: vec![(
+                message.to_owned(),
+                Mark {
+                    place: place.clone(),
+                    speaker,
+                },
+            )],
+            frames: Vec::new(),
+        };
+        let block = Block {
+            chain: vec![raw],
+            shape: Shape::Python,
+            logged,
+            first_line: place.line,
+            last_line: place.line,
+            torn: false,
+            bare: true,
+            key: 0,
+            opener: Mark { place, speaker },
+        };
+        self.block(block);
+    }
+
+    pub(super) fn take_blocks(&mut self) {
+        if self.blocks.is_empty() {
+            return;
+        }
+        for block in std::mem::take(&mut self.blocks) {
+            self.block(block);
+        }
+    }
+
+    pub(super) fn block(&mut self, block: Block<Mark>) {
+        let kind = match block.shape {
+            Shape::Ignored => TracebackKind::Ignored,
+            Shape::Native => TracebackKind::Native,
+            Shape::Python if block.bare => TracebackKind::Bare,
+            Shape::Python if block.logged => TracebackKind::Logged,
+            Shape::Python => TracebackKind::Raw,
+        };
+        let mut chain = Vec::with_capacity(block.chain.len());
+        let mut captured: Vec<Captured> = Vec::with_capacity(block.chain.len());
+        let speaker = block.opener.speaker;
+        for raw in block.chain {
+            let Some((exception, found)) = self.exception(raw) else {
+                continue;
+            };
+            chain.push(exception);
+            captured.push(found);
+        }
+        let chosen = choose(self.catalog, &chain);
+        let Some(exception) = chain.get(chosen) else {
+            return;
+        };
+        let mut event = self.event(exception.stated_at.clone(), speaker, Fact::Seen);
+        event.signature = exception.signature;
+        for (i, found) in captured.into_iter().enumerate() {
+            event.figures.extend(found.figures);
+            event.settings.extend(found.settings);
+            if i == chosen || event.victim.is_empty() {
+                event.victim = found.victim;
+            }
+            event.exit = event.exit.or(found.exit);
+            event.method = event.method.take().or(found.method);
+        }
+        // Ray's header above a remote traceback names the process in which it arose.
+        for exception in &chain {
+            let Some(carrier) = ray_carrier::find(&exception.message) else {
+                continue;
+            };
+            if event.victim.is_empty() {
+                event.victim = carrier.victim();
+            }
+            event.method = event.method.take().or_else(|| carrier.method.map(Into::into));
+        }
+        let forwarded = chain.get(chosen).is_some_and(|e| e.forwarded);
+        let kind = if forwarded && kind != TracebackKind::Ignored {
+            TracebackKind::Quoted
+        } else {
+            kind
+        };
+        let (first_line, last_line, torn) = (block.first_line, block.last_line, block.torn);
+        event.fact = Fact::Traceback(Box::new(Traceback {
+            chain,
+            kind,
+            first_line,
+            last_line,
+            torn,
+            chosen,
+        }));
+        self.push(event);
+    }
+
+    pub(super) fn exception(&self, raw: RawException<Mark>) -> Option<(Exception, Captured)> {
+        let place = raw.lines.first().map(|(_, mark)| mark.place.clone())?;
+        let mut message = String::new();
+        let mut starts = Vec::with_capacity(raw.lines.len());
+        for (i, (line, mark)) in raw.lines.iter().enumerate() {
+            if i > 0 {
+                message.push('\n');
+            }
+            starts.push((message.len(), &mark.place));
+            message.push_str(line.strip_prefix("  Value error, ").unwrap_or(line));
+        }
+        let mut kind = raw.kind;
+        if let Some((line, inner)) = self.wrapped(&kind, &message) {
+            // The type only wraps: what it carries is the exception.
+            let start = starts.get(line).map_or(0, |(start, _)| *start);
+            let text = message.split_off(start + inner.len() + ": ".len());
+            starts.drain(..line.min(starts.len()));
+            let taken = message.len();
+            for (start, _) in &mut starts {
+                *start = start.saturating_sub(taken);
+            }
+            (kind, message) = (inner, text);
+        }
+        let place = starts.first().map_or(place, |(_, p)| (*p).clone());
+        let joined = [message.replace('\n', ""), message.replace('\n', " ")];
+        let hit = self.find_exception(&kind, &message, &joined);
+        let mut stated_at = place.clone();
+        let (mut signature, mut captured, mut forwarded, mut told_phase) = (None, Captured::default(), false, None);
+        if let Some(hit) = hit {
+            // Where the exception line itself says as much as a later line, it is the one to quote.
+            let first = message.split('\n').next().unwrap_or("");
+            let again = self.catalog.find(Text::Exception {
+                kind: &kind,
+                text: first,
+            });
+            let stated = if again.is_some_and(|a| a.id == hit.id) {
+                0
+            } else {
+                hit.at
+            };
+            let at = starts
+                .iter()
+                .rev()
+                .find(|(start, _)| *start <= stated)
+                .map(|(_, p)| (*p).clone());
+            stated_at = at.unwrap_or(stated_at);
+            captured = captures::sort(&hit.captures);
+            signature = Some(hit.id);
+            let def = self.catalog.signature(hit.id).map(|s| &s.def);
+            forwarded = def.is_some_and(|d| d.forwards);
+            told_phase = def
+                .filter(|d| d.quotes)
+                .and_then(|d| d.phase.as_deref())
+                .map(Into::into);
+        } else if is_validation(&kind, &message)
+            && let Some((_, place)) = starts.get(reason_line(&message))
+        {
+            stated_at = (*place).clone();
+        }
+        // A carrier that quotes an inner text is answered by what it quotes.
+        if let Some(inner) = captured.inner.take()
+            && let Some((quoted, inner)) = self.quoted(&inner, &stated_at)
+            && let Some(first) = quoted.chain.first()
+        {
+            captured.figures.extend(inner.figures);
+            signature = first.signature.or(signature);
+        } else {
+            forwarded = false;
+        }
+        let frames = raw
+            .frames
+            .into_iter()
+            .map(|f| Frame {
+                file: f.file.into(),
+                line: f.line,
+                function: f.function.into(),
+                code: f.code.into(),
+            })
+            .collect();
+        let message = cut(&message, 8 * TEXT_LIMIT).into();
+        Some((
+            Exception {
+                kind: kind.into(),
+                message,
+                frames,
+                place,
+                stated_at,
+                signature,
+                told_phase,
+                forwarded,
+            },
+            captured,
+        ))
+    }
+
+    /// The signature of an exception's message. A paste may have broken a long line at a fixed width: where the lines as
+    /// they stand tell no cause, they are looked up joined.
+    pub(super) fn find_exception<'t>(
+        &self,
+        kind: &'t str,
+        message: &'t str,
+        joined: &'t [String; 2],
+    ) -> Option<Hit<'t>> {
+        let look = |text| self.catalog.find(Text::Exception { kind, text });
+        let strong = |hit: &Hit<'_>| {
+            let signature = self.catalog.signature(hit.id);
+            signature.is_some_and(|s| s.def.role != Role::Root || s.strength == Strength::Strong)
+        };
+        let hit = look(message);
+        if !message.contains('\n') || hit.as_ref().is_some_and(strong) {
+            return hit;
+        }
+        let again = joined.iter().find_map(|text| look(text).filter(strong));
+        again.map(|found| Hit { at: 0, ..found }).or(hit)
+    }
+
+    /// The exception that one of a type which only wraps carries in its message: line of the message, and type. Only where
+    /// no signature knows the message as it stands.
+    pub(super) fn wrapped(&self, kind: &str, message: &str) -> Option<(usize, String)> {
+        let wraps = self.catalog.structure().exception(kind).is_some_and(|row| row.wrapper);
+        if !wraps || self.catalog.find(Text::Exception { kind, text: message }).is_some() {
+            return None;
+        }
+        let mut lines = message.split('\n').take(WRAPPED_LINES).enumerate();
+        lines.find_map(|(i, line)| {
+            let (inner, _) = exception_line(line)?;
+            looks_like_error(inner).then(|| (i, inner.to_owned()))
+        })
+    }
+}
+
+/// Which exception of a chain states the cause: the oldest one with a strong signature, else the oldest that is more
+/// than a carrier, else the oldest with any signature.
+fn choose(catalog: &Catalog, chain: &[Exception]) -> usize {
+    let rated = |e: &Exception| catalog.signature(e.signature);
+    let strong = chain.iter().position(|e| {
+        rated(e).is_some_and(|s| {
+            s.def.role == Role::Root && s.strength != Strength::Weak && s.strength != Strength::Generic
+        })
+    });
+    let own = || {
+        chain.iter().position(|e| {
+            let carrier = catalog
+                .structure()
+                .exception(&e.kind)
+                .is_some_and(|d| d.wrapper || d.consequence);
+            let downstream =
+                rated(e).is_some_and(|s| matches!(s.def.role, Role::Wrapper | Role::Consequence | Role::Benign));
+            !carrier && !downstream && !e.kind.is_empty()
+        })
+    };
+    let any = || chain.iter().position(|e| e.signature.is_some());
+    strong.or_else(own).or_else(any).unwrap_or(0)
+}
+
+/// `ValueError('text')`, as `repr` prints an exception.
+fn repr_call(text: &str) -> Option<(&str, &str)> {
+    let (kind, rest) = text.split_once('(')?;
+    let inner = rest.trim_end().strip_suffix(')')?.trim_end_matches(',');
+    looks_like_error(kind).then(|| (kind, inner.trim_matches(['\'', '"'])))
+}
+
+/// A pydantic error has its reason two lines below its head: field name, then reason.
+fn is_validation(kind: &str, message: &str) -> bool {
+    kind.ends_with("ValidationError") && message.contains("validation error")
+}
+
+fn reason_line(message: &str) -> usize {
+    let lines: Vec<&str> = message.split('\n').collect();
+    lines
+        .iter()
+        .skip(1)
+        .position(|l| l.starts_with("  ") || l.contains("[type="))
+        .map_or(1, |i| i + 1)
+        .min(lines.len() - 1)
+}

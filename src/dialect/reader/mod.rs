@@ -1,0 +1,494 @@
+//! The reader of one source: records in, events out.
+//!
+//! Owns the order of look-ups (header, traceback, catalog), the speaker of each line and the limits on what is
+//! kept. Never opens a file and never knows what came before in another source.
+
+mod exceptions;
+mod speakers;
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use super::header::{self, Header, Level};
+use super::settings;
+use super::traceback::{Assembler, Block, Line, Taken, exception_line, looks_like_error};
+use crate::catalog::Catalog;
+use crate::catalog::captures::{self, Identity};
+use crate::catalog::matcher::{Hit, Text};
+use crate::catalog::schema::Role;
+use crate::event::{Event, Fact, InputId, Place, Program, SignatureId, Speaker, TracebackKind};
+use crate::record::Record;
+use crate::time::Stamp;
+
+/// Bytes of a line kept as evidence.
+const TEXT_LIMIT: usize = 2000;
+/// Lines of context kept before and after a failure line.
+const CONTEXT: usize = 2;
+/// Events kept of one source. A log with more of them repeats itself.
+const MAX_EVENTS: usize = 60_000;
+/// Events kept of one signature from one speaker; later ones only count.
+const MAX_SAME: u32 = 40;
+/// Lines at ERROR level without a signature kept of one speaker.
+const MAX_UNKNOWN: u32 = 20;
+/// Speakers found again without a look-up.
+const RECENT: usize = 1024;
+/// Launches under way at once that are told apart in one source.
+const MAX_LAUNCHES: usize = 64;
+/// Lines of the longest record that is not joined otherwise (Ray's kill report has about 45).
+const RECORD_LINES: u64 = 120;
+
+/// Exceptions whose reason stands in the lines below their own.
+const BELOW: &[&str] = &[
+    "DistBackendError",
+    "ValidationError",
+    "OutOfMemoryError",
+    "AcceleratorError",
+];
+
+/// When a speaker was first and last heard.
+#[derive(Debug, Clone)]
+pub struct Heard {
+    /// The speaker.
+    pub speaker: Arc<Speaker>,
+    /// First line.
+    pub first_line: u64,
+    /// Last line.
+    pub last_line: u64,
+    /// First stamp.
+    pub first: Option<Stamp>,
+    /// Last stamp.
+    pub last: Option<Stamp>,
+    /// What its lines say of it.
+    pub identity: Identity,
+    /// Lines.
+    pub lines: u64,
+}
+
+/// All that one source yields.
+#[derive(Debug, Clone, Default)]
+pub struct Harvest {
+    /// Events in order of lines.
+    pub events: Vec<Event>,
+    /// Speakers.
+    pub heard: Vec<Heard>,
+    /// Lines read.
+    pub lines: u64,
+    /// Limits that were hit.
+    pub capped: Vec<String>,
+}
+
+/// The reader of one source.
+#[derive(Clone)]
+pub struct Reader<'c> {
+    catalog: &'c Catalog,
+    input: InputId,
+    events: Vec<Event>,
+    heard: Vec<Heard>,
+    speakers: HashMap<Arc<Speaker>, usize>,
+    last_speaker: usize,
+    recent: Vec<usize>,
+    assembler: Assembler<Mark>,
+    blocks: Vec<Block<Mark>>,
+    seen: HashMap<(usize, SignatureId), u32>,
+    unknown: HashMap<usize, u32>,
+    benign_intro: Option<Intro>,
+    before: [(u64, String); CONTEXT],
+    wants_after: Vec<(usize, usize)>,
+    last_stamp: Option<Stamp>,
+    lines: u64,
+    dropped: u64,
+    root_seen: bool,
+    end_seen: bool,
+    launching: Vec<Origin>,
+}
+
+/// The node and container that a launch was announced from.
+type Origin = (Option<Arc<str>>, Option<Arc<str>>);
+
+/// A harmless logged message, which makes a traceback right below it harmless too.
+#[derive(Debug, Clone, Copy)]
+struct Intro {
+    key: u64,
+    bare_key: Option<u64>,
+    line: u64,
+}
+
+/// What the assembler carries along for each line it keeps.
+#[derive(Debug, Clone)]
+struct Mark {
+    place: Place,
+    speaker: usize,
+}
+
+impl<'c> Reader<'c> {
+    /// A reader with nothing read.
+    pub fn new(catalog: &'c Catalog, input: InputId) -> Self {
+        Self {
+            catalog,
+            input,
+            events: Vec::new(),
+            heard: Vec::new(),
+            speakers: HashMap::new(),
+            last_speaker: usize::MAX,
+            recent: vec![usize::MAX; RECENT],
+            assembler: Assembler::default(),
+            blocks: Vec::new(),
+            seen: HashMap::new(),
+            unknown: HashMap::new(),
+            benign_intro: None,
+            before: Default::default(),
+            wants_after: Vec::new(),
+            last_stamp: None,
+            lines: 0,
+            dropped: 0,
+            root_seen: false,
+            end_seen: false,
+            launching: Vec::new(),
+        }
+    }
+
+    /// Reads one record.
+    pub fn record(&mut self, record: &Record<'_>) {
+        self.lines = self.lines.max(record.line);
+        self.add_context(record);
+        let head = header::parse(&record.text);
+        let speaker = self.speaker(record, &head);
+        let stamp = record.stamp.clone().or_else(|| head.stamp.clone());
+        if let Some(stamp) = &stamp {
+            self.last_stamp = Some(stamp.clone());
+        }
+        self.note_heard(speaker, record.line, stamp);
+        self.message(record, &head, speaker);
+        self.take_blocks();
+        self.remember(record);
+    }
+
+    /// Whether a launch has begun and its ready marker has not been read.
+    pub fn launching(&self) -> bool {
+        !self.launching.is_empty()
+    }
+
+    /// Lines follow that are not given: what is unfinished stays so.
+    pub fn pass_over(&mut self) {
+        self.assembler.finish(&mut self.blocks);
+        self.take_blocks();
+        self.before = Default::default();
+        self.wants_after.clear();
+    }
+
+    /// Ends the source and gives what was found.
+    pub fn finish(mut self) -> Harvest {
+        self.assembler.finish(&mut self.blocks);
+        self.take_blocks();
+        self.events.sort_by_key(|e| e.place.line);
+        let mut capped = Vec::new();
+        if self.dropped > 0 {
+            capped.push(format!(
+                "{} further events of the same kind were counted but not kept",
+                self.dropped
+            ));
+        }
+        Harvest {
+            events: self.events,
+            heard: self.heard,
+            lines: self.lines,
+            capped,
+        }
+    }
+
+    /// Whether a root cause was stated and an end was reported after it.
+    /// Takes the reader, because it ends what is still open.
+    pub fn root_stands(mut self) -> bool {
+        self.assembler.finish(&mut self.blocks);
+        self.take_blocks();
+        self.root_seen && self.end_seen
+    }
+
+    fn message(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize) {
+        let message = head.message;
+        let bare = !head.logged && head.label.is_none();
+        let key = key_of(record, head);
+        let headed = head.logged && head.program != Program::Unknown;
+        let hit = self.catalog.find(Text::Message {
+            text: message.trim_start(),
+            headed,
+            file: head.file,
+        });
+        let ends = hit.as_ref().is_some_and(|h| self.ends_block(h));
+        if head.logged && self.assembler.is_open() {
+            let bare_key = key_of(record, &Header::default());
+            if head.label.is_none() {
+                self.assembler.interrupt_bare(bare_key, key, &mut self.blocks);
+            }
+            let raw_key = key_of(
+                record,
+                &Header {
+                    logged: false,
+                    level: None,
+                    file: None,
+                    ..head.clone()
+                },
+            );
+            if raw_key != key {
+                self.assembler.interrupt(raw_key, &mut self.blocks);
+            }
+        }
+        if record.line.is_multiple_of(1024) {
+            self.assembler.expire(record.line, &mut self.blocks);
+        }
+        let line = Line {
+            no: record.line,
+            message,
+            logged: head.logged,
+        };
+        let (input, time) = (self.input, self.last_stamp.clone());
+        let mark = || Mark {
+            place: place(input, record, time.clone()),
+            speaker,
+        };
+        let is_head = message.trim_end().ends_with("Traceback (most recent call last):");
+        if let Some(intro) = self.benign_intro.take_if(|_| is_head)
+            && (intro.key == key || bare && intro.bare_key == Some(key) && record.line == intro.line + 1)
+        {
+            self.assembler.ignore_next();
+        }
+        let taken = self.assembler.offer(key, bare, line, &mark, ends, &mut self.blocks);
+        self.take_blocks();
+        if taken != Taken::No && !is_head {
+            return;
+        }
+        if let Some(hit) = hit {
+            self.known(record, head, speaker, message, &hit);
+            return;
+        }
+        self.benign_intro = None;
+        if is_head || taken != Taken::No {
+            return;
+        }
+        if let Some((kind, text)) = exception_line(message)
+            && looks_like_error(kind)
+        {
+            if BELOW.iter().any(|b| kind.ends_with(b)) || text.trim_end().ends_with(':') {
+                self.assembler.begin_bare(key, line, &mark, kind, text);
+            } else {
+                self.bare_exception(speaker, mark().place, kind, text, head.logged);
+            }
+        } else if head.level.is_some_and(|l| l >= Level::Error) && !message.trim().is_empty() {
+            let count = self.unknown.entry(speaker).or_default();
+            *count += 1;
+            if *count <= MAX_UNKNOWN {
+                let event = self.event(mark().place, speaker, Fact::UnknownError);
+                self.push(event);
+            }
+        }
+    }
+
+    /// Whether a message stands for itself even where a traceback's message could go on.
+    fn ends_block(&self, hit: &Hit<'_>) -> bool {
+        let role = self.catalog.signature(hit.id).map(|s| s.def.role);
+        matches!(
+            role,
+            Some(Role::Exit | Role::Launch | Role::Ready | Role::Stop | Role::Phase | Role::NoLaunch | Role::Wrapper)
+        )
+    }
+
+    fn known(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize, message: &str, hit: &Hit<'_>) {
+        let Some(signature) = self.catalog.signature(hit.id) else {
+            return;
+        };
+        let role = signature.def.role;
+        let captured = captures::sort(&hit.captures);
+        self.benign_intro = (role == Role::Benign && head.logged).then(|| Intro {
+            key: key_of(record, head),
+            // `logger.exception` prints the traceback raw below its ERROR line; a warning above one is a coincidence.
+            bare_key: head
+                .level
+                .filter(|l| *l >= Level::Error)
+                .map(|_| key_of(record, &Header::default())),
+            line: record.line,
+        });
+        self.learn(speaker, &captured);
+        self.boundary(role, speaker);
+        if role == Role::Launch {
+            // What the launch before it said does not make this one's lines repetitions.
+            self.seen.retain(|(_, id), _| *id == hit.id);
+            self.unknown.clear();
+        }
+        let count = self.seen.entry((speaker, hit.id)).or_default();
+        *count += 1;
+        let carries = !captured.figures.is_empty() || captured.exit.is_some();
+        // A progress bar's later states say nothing new; figures and ends always may.
+        if *count > MAX_SAME || role == Role::Phase && *count > 1 && !carries {
+            self.dropped += u64::from(*count > MAX_SAME);
+            return;
+        }
+        if let Some(earlier) = self.completed_by(&signature.def.completes, record.line) {
+            earlier.figures.extend(captured.figures);
+            if captured.victim.pid.is_some() {
+                earlier.victim.pid = captured.victim.pid;
+            }
+            return;
+        }
+        let place = place(self.input, record, self.last_stamp.clone());
+        let mut event = self.event(place.clone(), speaker, Fact::Known);
+        event.signature = Some(hit.id);
+        event.settings = captured.settings;
+        event.settings.extend(settings::parse(message));
+        let said = [
+            ("engine_version", &captured.identity.version),
+            ("model", &captured.identity.model),
+        ];
+        event
+            .settings
+            .extend(said.into_iter().filter_map(|(n, v)| Some((n.into(), v.clone()?))));
+        event.figures = captured.figures;
+        event.method = captured.method;
+        event.victim = captured.victim;
+        event.exit = captured.exit;
+        event.repeated = record.repeated;
+        if let Some(inner) = captured.inner
+            && signature.def.quotes
+            && let Some((quoted, inner)) = self.quoted(&inner, &place)
+        {
+            event.figures.extend(inner.figures);
+            event.fact = Fact::Traceback(Box::new(quoted));
+            event.signature = Some(hit.id);
+        }
+        self.push(event);
+    }
+
+    /// Notes where a launch begins and where it is ready.
+    fn boundary(&mut self, role: Role, speaker: usize) {
+        let Some(heard) = self.heard.get(speaker) else { return };
+        let origin = || (heard.speaker.node.clone(), heard.speaker.container.clone());
+        match role {
+            Role::Launch if self.launching.len() < MAX_LAUNCHES && !self.launching.contains(&origin()) => {
+                self.launching.push(origin());
+            }
+            // One that is ready elsewhere than it was announced is the only one.
+            Role::Ready if !self.launching.contains(&origin()) => self.launching.clear(),
+            Role::Ready => self.launching.retain(|o| *o != origin()),
+            _ => {}
+        }
+    }
+
+    /// The record that this line goes on with: the last event of such a signature, a report's length above.
+    fn completed_by(&mut self, ids: &[String], line: u64) -> Option<&mut Event> {
+        if ids.is_empty() {
+            return None;
+        }
+        let catalog = self.catalog;
+        let fits = |e: &Event| {
+            let id = catalog.signature(e.signature).map(|s| &s.def.id);
+            line.saturating_sub(e.place.line) <= RECORD_LINES && id.is_some_and(|id| ids.contains(id))
+        };
+        self.events.iter_mut().rev().take(64).find(|e| fits(e))
+    }
+
+    fn event(&self, place: Place, speaker: usize, fact: Fact) -> Event {
+        let speaker = self
+            .heard
+            .get(speaker)
+            .map_or_else(|| Arc::new(Speaker::default()), |h| h.speaker.clone());
+        let context = self.before.iter().filter(|(n, _)| *n > 0 && *n < place.line);
+        let context = context.map(|(n, t)| (*n, cut(t, TEXT_LIMIT).into())).collect();
+        Event {
+            place,
+            speaker,
+            fact,
+            signature: None,
+            figures: Vec::new(),
+            settings: Vec::new(),
+            method: None,
+            victim: Default::default(),
+            exit: None,
+            context,
+            repeated: 0,
+        }
+    }
+
+    fn push(&mut self, event: Event) {
+        if self.events.len() >= MAX_EVENTS {
+            self.dropped += 1;
+            return;
+        }
+        let role = self.catalog.signature(event.signature).map(|s| s.def.role);
+        match (role, &event.fact) {
+            (Some(Role::Wrapper | Role::Exit), _) => self.end_seen |= self.root_seen,
+            (Some(Role::Root), _) => self.root_seen = true,
+            (None, Fact::Traceback(t)) if t.kind != TracebackKind::Ignored => self.root_seen = true,
+            // A new launch in the same stream: what stood before is over.
+            (Some(Role::Launch | Role::Ready), _) => (self.root_seen, self.end_seen) = (false, false),
+            _ => {}
+        }
+        self.wants_after.push((self.events.len(), CONTEXT));
+        self.events.push(event);
+    }
+
+    fn add_context(&mut self, record: &Record<'_>) {
+        if self.wants_after.is_empty() {
+            return;
+        }
+        let text: Arc<str> = cut(&record.shown, TEXT_LIMIT).into();
+        let events = &mut self.events;
+        self.wants_after.retain_mut(|(index, left)| {
+            if let Some(event) = events.get_mut(*index)
+                && record.line > event.place.line
+                && event.context.last().is_none_or(|(n, _)| *n < record.line)
+            {
+                event.context.push((record.line, text.clone()));
+                *left -= 1;
+            }
+            *left > 0
+        });
+    }
+
+    fn remember(&mut self, record: &Record<'_>) {
+        if self.before.last().is_some_and(|(n, _)| *n == record.line) {
+            return;
+        }
+        self.before.rotate_left(1);
+        if let Some((no, text)) = self.before.last_mut() {
+            *no = record.line;
+            text.clear();
+            text.push_str(cut(&record.shown, TEXT_LIMIT));
+        }
+    }
+}
+
+/// The key of a line's speaker for tracebacks: lines of one logger call, or raw lines of one process.
+fn key_of(record: &Record<'_>, head: &Header<'_>) -> u64 {
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    let tag = &record.tag;
+    (&tag.node, &tag.container, &tag.pid, &tag.rank, &tag.ray).hash(&mut hasher);
+    (
+        head.label,
+        head.pid,
+        head.host,
+        head.rank,
+        head.logged,
+        head.level,
+        head.file,
+    )
+        .hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Where a record stands.
+fn place(input: InputId, record: &Record<'_>, time: Option<Stamp>) -> Place {
+    Place {
+        input,
+        line: record.line,
+        byte: record.byte,
+        time,
+        text: cut(&record.shown, TEXT_LIMIT).into(),
+    }
+}
+
+fn cut(text: &str, limit: usize) -> &str {
+    if text.len() <= limit {
+        return text;
+    }
+    text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
+}

@@ -1,0 +1,127 @@
+//! Who speaks a line, and what its lines say of it.
+//!
+//! Owns the table of a source's speakers. Never joins the speakers of two sources: those are processes.
+
+use std::sync::Arc;
+
+use super::{Heard, RECENT, Reader};
+use crate::catalog::captures::{Captured, Identity};
+use crate::dialect::header::Header;
+use crate::event::{Coords, Program, Speaker};
+use crate::record::Record;
+use crate::time::Stamp;
+
+/// Speakers kept apart in one source; further ones share one entry.
+const MAX_SPEAKERS: usize = 20_000;
+
+impl Reader<'_> {
+    pub(super) fn learn(&mut self, speaker: usize, captured: &Captured) {
+        let Some(heard) = self.heard.get_mut(speaker) else {
+            return;
+        };
+        let (known, new) = (&mut heard.identity, &captured.identity);
+        known.pid = known.pid.or(new.pid);
+        known.rank = known.rank.or(new.rank);
+        known.world_size = known.world_size.or(new.world_size);
+        known.coords.fill_from(&new.coords);
+        known.device = known.device.or(new.device);
+        known.host = known.host.take().or_else(|| new.host.clone());
+        known.version = known.version.take().or_else(|| new.version.clone());
+        known.model = known.model.take().or_else(|| new.model.clone());
+    }
+
+    pub(super) fn note_heard(&mut self, speaker: usize, line: u64, stamp: Option<Stamp>) {
+        let Some(heard) = self.heard.get_mut(speaker) else {
+            return;
+        };
+        heard.lines += 1;
+        heard.last_line = line;
+        if stamp.is_some() {
+            if heard.first.is_none() {
+                heard.first.clone_from(&stamp);
+            }
+            heard.last = stamp;
+        }
+    }
+
+    pub(super) fn speaker(&mut self, record: &Record<'_>, head: &Header<'_>) -> usize {
+        let tag = &record.tag;
+        let ray = tag.ray.as_ref();
+        let label = head.label.or_else(|| ray.map(|r| &*r.name).filter(|n| !n.is_empty()));
+        let node = head
+            .host
+            .or_else(|| ray.and_then(|r| r.ip.as_deref()))
+            .or(tag.node.as_deref());
+        let pid = head.pid.or_else(|| ray.and_then(|r| r.pid)).or(tag.pid);
+        let rank = head.rank.or(tag.rank);
+        let program = match (head.program, ray) {
+            (Program::Unknown, Some(r)) if matches!(&*r.name, "raylet" | "autoscaler" | "gcs_server") => Program::Ray,
+            (program, _) => program,
+        };
+        // NCCL's device is that of the calling thread and may be wrong: it is no identity.
+        let coords = if head.program == Program::Nccl {
+            Coords::default()
+        } else {
+            head.coords
+        };
+        let same = |heard: &Heard| {
+            let s = &heard.speaker;
+            s.label.as_deref() == label
+                && s.pid == pid
+                && s.rank == rank
+                && s.program == program
+                && s.node.as_deref() == node
+                && s.container == tag.container
+                && s.coords == coords
+        };
+        // Streams of many processes alternate: the last one in this slot mostly is the one.
+        let slot = slot(label, node, pid, rank);
+        let recent = self.recent.get(slot).copied();
+        for index in [Some(self.last_speaker), recent].into_iter().flatten() {
+            if self.heard.get(index).is_some_and(same) {
+                self.last_speaker = index;
+                return index;
+            }
+        }
+        let speaker = Speaker {
+            program,
+            node: node.map(Into::into),
+            container: tag.container.clone(),
+            label: label.map(Into::into),
+            pid,
+            rank,
+            coords,
+            explicit: label.is_some() || pid.is_some() || rank.is_some(),
+        };
+        self.last_speaker = match self.speakers.get(&speaker) {
+            Some(&index) => index,
+            None if self.heard.len() >= MAX_SPEAKERS => 0,
+            None => {
+                let speaker = Arc::new(speaker);
+                self.heard.push(Heard {
+                    speaker: speaker.clone(),
+                    first_line: record.line,
+                    last_line: record.line,
+                    first: None,
+                    last: None,
+                    identity: Identity::default(),
+                    lines: 0,
+                });
+                self.speakers.insert(speaker, self.heard.len() - 1);
+                self.heard.len() - 1
+            }
+        };
+        if let Some(recent) = self.recent.get_mut(slot) {
+            *recent = self.last_speaker;
+        }
+        self.last_speaker
+    }
+}
+
+/// Which slot of the recent speakers one goes to.
+fn slot(label: Option<&str>, node: Option<&str>, pid: Option<i64>, rank: Option<u32>) -> usize {
+    let [label, node] = [label, node].map(|word| xxhash_rust::xxh3::xxh3_64(word.unwrap_or_default().as_bytes()));
+    let numbers = pid.unwrap_or(0).cast_unsigned() ^ u64::from(rank.unwrap_or(0)) << 32;
+    let mixed = (label ^ node.rotate_left(21) ^ numbers).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    usize::try_from(mixed >> 32).unwrap_or(0) % RECENT
+}
