@@ -105,7 +105,10 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
 fn demote_effects(catalog: &Catalog, launches: &Launches, failures: &mut [Failure]) {
     let mut reports: Vec<Failure> = Vec::new();
     for failure in failures {
-        if reports.iter().any(|r| causality::declares(catalog, launches, r, failure)) {
+        if reports
+            .iter()
+            .any(|r| causality::declares(catalog, launches, r, failure))
+        {
             (failure.worth, failure.cause) = (Worth::Downstream, None);
         } else if failure.worth == Worth::Carrier
             && !failure.survived

@@ -84,7 +84,9 @@ fn convict(catalog: &Catalog, launches: &Launches, verdict: &mut Verdict) {
         "unknown.exception"
     };
     let cause = root.cause.clone().unwrap_or_else(|| unnamed.to_owned());
-    verdict.phase.clone_from(&root.phase);
+    // An observer's line names no phase: what its victim printed on its way down does.
+    let aftermath = || failures.iter().skip(root_index + 1).filter(|f| f.traceback.is_some());
+    verdict.phase = root.phase.clone().or_else(|| aftermath().find_map(|f| f.phase.clone()));
     verdict.explained = (0..failures.len())
         .filter_map(|i| causality::explained(catalog, launches, failures, root_index, i).map(|r| (i, r)))
         .collect();

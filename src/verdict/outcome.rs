@@ -42,7 +42,10 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
     if is_other_program(catalog, launches, attempt, failures) {
         return Outcome::NoLaunch;
     }
-    let proven = open().any(|f| !f.unproven && f.worth >= Worth::Carrier);
+    // What Ray forwards may have been caught, unless it names a mechanism and is the last that the log holds.
+    let last = launches.of_attempt(attempt).last();
+    let stands = |f: &Failure| !f.unproven || f.worth == Worth::Strong && Some(f.event) == last;
+    let proven = open().any(|f| stands(f) && f.worth >= Worth::Carrier);
     // An uncaught traceback ended its process, even where all that is left of it is the type that wraps another.
     let uncaught = |f: &Failure| f.traceback == Some(TracebackKind::Raw) && f.fatal && f.worth == Worth::Carrier;
     if proven && open().any(|f| f.worth >= Worth::Weak || uncaught(f) || is_death(catalog, launches, f)) {

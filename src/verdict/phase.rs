@@ -188,6 +188,21 @@ pub fn share(failures: &mut [Failure]) {
         .filter(|f| f.phase_basis >= PhaseBasis::Marker)
         .filter_map(|f| f.phase.clone().map(|p| (f.key.clone(), p)))
         .collect();
+    // An engine prints the message first and the traceback below it: the frames know the phase better than the last marker.
+    for at in 1..failures.len() {
+        let (before, rest) = failures.split_at_mut(at);
+        let (Some(message), Some(traced)) = (before.last_mut(), rest.first()) else {
+            continue;
+        };
+        let same = message.traceback.is_none()
+            && message.phase_basis <= PhaseBasis::Marker
+            && traced.phase_basis == PhaseBasis::Frame
+            && (message.process, &message.cause) == (traced.process, &traced.cause);
+        if same {
+            message.phase.clone_from(&traced.phase);
+            message.phase_basis = PhaseBasis::Frame;
+        }
+    }
     // A message raised from an out-of-memory error says in which step it was: "… when warming up sampler".
     let told: Vec<(usize, ProcessId, String)> = failures
         .iter()

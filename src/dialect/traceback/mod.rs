@@ -479,6 +479,26 @@ mod tests {
     }
 
     #[test]
+    fn a_hub_error_has_paragraphs_and_still_is_chained() {
+        let blocks = run(&[
+            "Traceback (most recent call last):",
+            "  File \"/a.py\", line 1, in f",
+            "hub.GatedRepoError: 401 Client Error. (Request ID: 1)",
+            "",
+            "Cannot access gated repo for url x.",
+            "",
+            "The above exception was the direct cause of the following exception:",
+            "",
+            "Traceback (most recent call last):",
+            "  File \"/b.py\", line 2, in g",
+            "OSError: gated",
+        ]);
+        assert_eq!(blocks.len(), 1);
+        assert_eq!(blocks[0].chain[0].lines.len(), 2);
+        assert_eq!(blocks[0].chain[1].kind, "OSError");
+    }
+
+    #[test]
     fn frames_below_a_cut_keep_their_exception() {
         let blocks = run(&["  File \"/a.py\", line 1, in profile_run", "    x()", "ValueError: bad"]);
         assert_eq!(blocks.len(), 1);

@@ -116,7 +116,13 @@ pub(super) fn step_message<P: Clone>(
         .iter()
         .take(2)
         .any(|(l, _)| LONG_REPORTS.iter().any(|r| l.contains(r)));
-    if !long && (ends || open.after_blank && !text.starts_with(' ')) {
+    let paragraphs = open.current.lines.len() < PARAGRAPH_LINES
+        && open
+            .current
+            .lines
+            .first()
+            .is_some_and(|(first, _)| PARAGRAPHS.iter().any(|p| first.contains(p)));
+    if !long && (ends || open.after_blank && !text.starts_with(' ') && !paragraphs) {
         return Step::Done;
     }
     if long && trimmed.starts_with("Refer to the documentation") || open.current.lines.len() >= MAX_MESSAGE_LINES {
@@ -133,6 +139,12 @@ pub(super) fn step_message<P: Clone>(
 
 /// Reports inside an exception message that hold blank lines: Ray's memory report, torch's "Last error:" block.
 const LONG_REPORTS: &[&str] = &["running low on memory"];
+
+/// How messages begin that have paragraphs: an HTTP status first, below it what the model hub says of it.
+const PARAGRAPHS: &[&str] = &[" Client Error", " Server Error"];
+
+/// Lines of such a message.
+const PARAGRAPH_LINES: usize = 8;
 
 pub(super) fn step_native<P>(open: &mut Open<P>, text: &str, line: Line<'_>) -> Step {
     if text.trim().is_empty() {
