@@ -9,10 +9,16 @@ use crate::dialect::reader::Reader;
 use crate::envelope::{Peeler, Profile};
 use crate::event::InputId;
 use crate::intake::{HeldLines, InputSpec, Limits, Line, LineReader};
-use crate::launch::{Launches, Source};
-use crate::report::model::{Examined, Outcome, Report, SkippedReport};
+use crate::launch::{Launches, Source, relation};
+use crate::report::model::{Examined, Finding, Outcome, Report, SkippedReport};
 use crate::territory;
+use crate::time::Stamp;
 use crate::verdict;
+
+/// Inputs and incidents that a sentence about unrelated inputs names at most.
+const MAX_NAMES: usize = 8;
+/// Id of the finding that names the inputs of other incidents.
+pub const UNRELATED: &str = "inputs.unrelated";
 
 /// Which attempt the report is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,6 +39,10 @@ pub struct Options {
     pub limits: Limits,
     /// Which attempt.
     pub attempt: AttemptChoice,
+    /// Whether all inputs are taken for one incident, even if they look unrelated.
+    pub one_incident: bool,
+    /// When the logs were collected, against which silence is measured; the last stamp of any input without it.
+    pub now: Option<Stamp>,
     /// Whether every line is read, also where a line can only count (see [`territory`]).
     pub plain: bool,
 }
@@ -202,6 +212,72 @@ impl<'c> Examiner<'c> {
         self.sources.push(close(open, name, input));
     }
 
+    /// Keeps the inputs of the largest incident, and says which others there are.
+    fn leave_out_unrelated(&self, sources: &mut Vec<Source>, examined: &mut Examined) -> Option<Finding> {
+        let groups = relation::groups(self.catalog, sources);
+        let [kept, others @ ..] = groups.as_slice() else {
+            return None;
+        };
+        let name = |&at: &usize| sources.get(at).map(|s| s.name.clone());
+        let told = |group: &relation::Group| {
+            let names: Vec<String> = group.members.iter().take(MAX_NAMES).filter_map(name).collect();
+            let more = group.members.len().saturating_sub(MAX_NAMES);
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            let launch = group
+                .launch()
+                .map_or_else(String::new, |own| format!(" ({})", own.describe()));
+            format!("{}{more}{launch}", names.join(", "))
+        };
+        if others.is_empty() {
+            return None;
+        }
+        let list: Vec<String> = others.iter().take(MAX_NAMES).map(&told).collect();
+        let more = others.len().saturating_sub(MAX_NAMES);
+        let sentence = format!(
+            "The inputs hold {} unrelated launches. This report is on the largest: {}. Left out: {}{}. \
+             `coroner scan` examines each of them; --one-incident takes all inputs for one incident",
+            groups.len(),
+            told(kept),
+            list.join("; "),
+            if more > 0 {
+                format!("; and {more} more")
+            } else {
+                String::new()
+            },
+        );
+        let mut left = Vec::new();
+        for group in others {
+            let launch = group
+                .launch()
+                .map_or_else(String::new, |own| format!(": {}", own.describe()));
+            left.extend(group.members.iter().filter_map(name).map(|input| SkippedReport {
+                input,
+                why: format!("belongs to another launch than the one examined{launch}"),
+            }));
+        }
+        examined.skipped.extend(left);
+        let mut at = 0;
+        sources.retain(|_| {
+            at += 1;
+            kept.members.binary_search(&(at - 1)).is_ok()
+        });
+        Some(Finding {
+            id: UNRELATED.to_owned(),
+            title: sentence,
+            severity: "warning".to_owned(),
+            evidence: Vec::new(),
+        })
+    }
+
+    /// The inputs that were not read or not read to their end.
+    pub fn unread(&self) -> &[SkippedReport] {
+        &self.examined.skipped
+    }
+
     fn current(&self) -> (String, InputId) {
         let last = self.names.len().saturating_sub(1);
         (
@@ -235,6 +311,10 @@ impl<'c> Examiner<'c> {
             sources.push(close(open.clone(), name, input));
         }
         let mut examined = self.examined.clone();
+        let unrelated = match self.options.one_incident {
+            true => None,
+            false => self.leave_out_unrelated(&mut sources, &mut examined),
+        };
         for source in &sources {
             examined
                 .capped
@@ -254,12 +334,15 @@ impl<'c> Examiner<'c> {
             names: &self.names,
             examined,
             notes: &self.notes,
+            now: self.options.now.clone(),
             ends_mid_line: self.ends_mid_line,
             blank: self.blank,
         };
         #[expect(clippy::expect_used, reason = "every launch has at least one attempt")]
         let verdict = chosen.or(all.last()).expect("an attempt");
-        assemble::assemble(self.catalog, &launches, verdict, &all, input)
+        let mut report = assemble::assemble(self.catalog, &launches, verdict, &all, input);
+        report.findings.splice(0..0, unrelated);
+        report
     }
 }
 

@@ -8,10 +8,7 @@ use common::{Case, cases, examine};
 use coroner::report::model::{Outcome, Report};
 
 /// Faults that are known and why they stand: `case: what`. One that no longer occurs must leave this list.
-const KNOWN: &[(&str, &str)] = &[(
-    "ray260-fd-limit-many.d: phase none, not cluster-join",
-    "Ray's own files alone show no launch that joins",
-)];
+const KNOWN: &[(&str, &str)] = &[];
 
 #[test]
 fn every_case_is_judged_as_its_label_says() {

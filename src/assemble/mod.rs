@@ -9,6 +9,8 @@ mod next;
 mod overruled;
 mod places;
 mod story;
+mod table;
+mod waits;
 
 use crate::catalog::Catalog;
 use crate::launch::Launches;
@@ -19,6 +21,7 @@ use crate::report::model::{
     ProgramInfo, Remedy, Report, Root, SCHEMA,
 };
 use crate::report::text::plural;
+use crate::time::Stamp;
 use crate::verdict::fingerprint::fingerprint;
 use crate::verdict::{Verdict, exception_of};
 
@@ -34,6 +37,8 @@ pub struct Input<'a> {
     pub examined: Examined,
     /// Sentences of the intake and the envelope about the input.
     pub notes: &'a [String],
+    /// When the logs were collected, if that is known.
+    pub now: Option<Stamp>,
     /// Whether the last line of the last input has no end.
     pub ends_mid_line: bool,
     /// Whether nothing but blank lines was read.
@@ -91,14 +96,20 @@ pub fn assemble(
         let text = launches.events.get(failure.event).map_or("", |p| &p.event.place.text);
         fingerprint(cause, verdict.phase.as_deref(), exception, text)
     });
+    let waits = waits::waits(catalog, launches, verdict, input.now.as_ref());
     let mut findings = findings(catalog, launches, verdict, all, &names);
+    findings.splice(0..0, waits.findings);
+    findings.extend(leftovers(launches, verdict, &facts));
     findings.extend(input.notes.iter().map(|note| Finding {
         id: "input.note".to_owned(),
         title: note.clone(),
         severity: "info".to_owned(),
         evidence: Vec::new(),
     }));
-    let story = story::tell(catalog, launches, verdict, &facts, cause.as_ref());
+    let mut story = story::tell(catalog, launches, verdict, &facts, cause.as_ref());
+    story.add(waits.headline, waits.sentence);
+    let mut alternatives = alternatives(catalog, launches, verdict);
+    alternatives.extend(waits.alternatives);
     let blank = input.blank;
     let mut report = Report {
         schema: SCHEMA,
@@ -116,7 +127,7 @@ pub fn assemble(
             version: facts.version.clone(),
         },
         phase: verdict.phase.clone(),
-        alternatives: alternatives(catalog, launches, verdict),
+        alternatives,
         root: root_report,
         exception: exception.map(|e| exception_report(launches, verdict, e)),
         snippet: evidence::snippet(launches, verdict, &names, &shown),
@@ -139,7 +150,11 @@ pub fn assemble(
         timeline: names.timeline(verdict),
         attempts: all.iter().map(|v| attempt(launches, v)).collect(),
         fingerprint: print,
-        log,
+        log: LogState {
+            missing: waits.missing,
+            ..log
+        },
+        rows: table::rows(&names, verdict),
         examined: input.examined,
         confidence_terms: verdict.terms.clone(),
         cause,
@@ -351,6 +366,34 @@ fn log_state(catalog: &Catalog, launches: &Launches, verdict: &Verdict, mid_line
         tail: Some(tail.to_owned()),
         missing: Vec::new(),
     }
+}
+
+/// Memory that is held by a process of an earlier attempt.
+fn leftovers(launches: &Launches, verdict: &Verdict, facts: &facts::Facts) -> Vec<Finding> {
+    let earlier = |pid: i64| {
+        let mut attempts = (0..verdict.attempt).rev();
+        attempts.find_map(|attempt| {
+            let active = launches.active(attempt);
+            let mut own = active
+                .iter()
+                .map(|&i| launches.processes.get(crate::launch::processes::ProcessId(i)));
+            own.find(|p| p.pid == Some(pid)).map(|p| (attempt, p.label.clone()))
+        })
+    };
+    let told = facts.other_holders.iter().filter_map(|(pid, gib)| {
+        let (attempt, label) = earlier(*pid)?;
+        let label = label.map_or_else(String::new, |l| format!(" ({l})"));
+        Some(Finding {
+            id: "leftover.process".to_owned(),
+            title: format!(
+                "A leftover process of attempt {}, pid {pid}{label}, holds {gib:.1} GiB",
+                attempt + 1
+            ),
+            severity: "warning".to_owned(),
+            evidence: vec![0],
+        })
+    });
+    told.collect()
 }
 
 /// Cuts a text at a character boundary.

@@ -24,6 +24,18 @@ pub struct Story {
     pub text: String,
 }
 
+impl Story {
+    /// Takes what is known of many processes together: it says more than what one of them noticed.
+    pub fn add(&mut self, headline: Option<String>, sentence: Option<String>) {
+        if let Some(headline) = headline {
+            self.headline = cut(&headline, HEADLINE);
+        }
+        if let Some(sentence) = sentence {
+            self.text = format!("{} {sentence}", self.text).trim_start().to_owned();
+        }
+    }
+}
+
 /// Tells the verdict.
 pub fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Facts, cause: Option<&Cause>) -> Story {
     let program = program(launches, facts);

@@ -100,6 +100,8 @@ pub struct SignatureDef {
     /// The quoted text comes from another process, so this line is a report of that one's failure.
     #[serde(default)]
     pub forwards: bool,
+    /// How far its process is in joining the group of ranks: `join` when it waits for the others, `met` when they met.
+    pub step: Option<String>,
     /// Only this generation of the engine prints it: `v0` of vLLM, `post-capture` of SGLang (0.5.18 and later).
     pub generation: Option<String>,
     /// The phase marker is printed by one rank for its whole group.

@@ -11,6 +11,7 @@ use super::scan_args::Scan;
 use super::shared_args::{Judging, Redact, RuleChoice};
 use crate::examine::AttemptChoice;
 use crate::report::Format;
+use crate::time::Stamp;
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -136,6 +137,10 @@ pub struct Examine {
     #[arg(long)]
     pub one_incident: bool,
 
+    /// When the log was collected, as 2026-11-25T13:00:07Z: a silent process is measured against it
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub now: Option<Stamp>,
+
     /// List the terms that make up the confidence
     #[arg(long)]
     pub explain_confidence: bool,
@@ -226,6 +231,16 @@ pub enum Color {
     Always,
     /// Never
     Never,
+}
+
+/// A point in time with its zone; without one, local to the log.
+fn moment(text: &str) -> Result<Stamp, String> {
+    if let Ok(time) = chrono::DateTime::parse_from_rfc3339(text) {
+        return Ok(Stamp::zoned(time.naive_local(), time.offset().local_minus_utc()));
+    }
+    text.parse()
+        .map(Stamp::dated)
+        .map_err(|_| "give a time such as 2026-11-25T13:00:07Z".to_owned())
 }
 
 /// A choice of attempts.

@@ -14,7 +14,7 @@ use super::output::{Output, complain, remark, rendered};
 use super::pipe::{Listener, Patience, Pause, Pipe, Signals};
 use super::targets::{Target, targets};
 use crate::envelope::Profile;
-use crate::examine::{AttemptChoice, Examiner, Options};
+use crate::examine::{AttemptChoice, Examiner, Options, UNRELATED};
 use crate::intake::{HeldLines, InputSpec, Limits, Line, STDIN, SkipKind, Skipped, discover};
 use crate::redact::Redactor;
 use crate::report::model::{Finding, Outcome, Report};
@@ -59,6 +59,8 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
 
     let options = Options {
         plain: false,
+        one_incident: args.one_incident,
+        now: args.now.clone(),
         limits,
         attempt: match args.attempt {
             Some(Attempt::One(choice)) => choice,
@@ -207,12 +209,17 @@ impl Session<'_> {
     /// Prints the reports, unless they would say what was printed before, and gives the status.
     fn publish(&mut self, pause: Option<Pause>) -> Result<u8, CliError> {
         let mut reports = self.reports()?;
-        if let Some(skipped) = reports.first().map(|r| &r.examined.skipped) {
-            for s in skipped.iter().skip(self.told) {
-                self.unreadable = true;
-                warn(&s.input, &s.why);
-            }
-            self.told = skipped.len();
+        let unread = self.examiner.unread();
+        for s in unread.iter().skip(self.told) {
+            self.unreadable = true;
+            warn(&s.input, &s.why);
+        }
+        self.told = unread.len();
+        let unrelated = reports
+            .first()
+            .and_then(|r| r.findings.iter().find(|f| f.id == UNRELATED));
+        if let Some(finding) = unrelated.filter(|_| self.published.is_empty()) {
+            remark(&finding.title);
         }
         for report in &mut reports {
             if report.examined.files == 0 {

@@ -59,7 +59,11 @@ pub fn run(args: &Scan) -> Result<u8, CliError> {
     let settings = Settings {
         known: known(args, &place, &basis)?,
         catalog: &catalog,
-        options: Options::default(),
+        options: Options {
+            // What is one incident is said by the rule of the scan.
+            one_incident: true,
+            ..Options::default()
+        },
         basis,
         threads: args.jobs,
         ordered: !args.unordered,

@@ -2,7 +2,14 @@
 //!
 //! Owns the naming of Ray session files, rank and node files. Never opens a file.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+
+use super::Source;
+use crate::catalog::Catalog;
+
+/// Programs that only tell of others, as the catalog names them.
+const OBSERVERS: &[&str] = &["kernel", "k8s", "slurm", "systemd", "docker", "earlyoom"];
 
 /// What a file name tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,10 +24,71 @@ pub struct FileHint {
     pub rank: Option<u32>,
     /// Whether the file is one component's of a Ray session.
     pub ray_session: bool,
+    /// Whether the kernel or a supervisor wrote it, which only tell of others.
+    pub observer: bool,
+}
+
+/// What the names of all sources tell. The name of a file stands for a node only where names tell nodes apart: one log
+/// beside a kernel log or a Ray session has the name of the launch. A host that the file itself names goes before.
+pub fn hints(catalog: &Catalog, sources: &[Source]) -> Vec<FileHint> {
+    let alone = sources.len() <= 1;
+    let named = |source: &Source| FileHint {
+        observer: tells_of_others(catalog, source),
+        ..hint(&source.name, alone)
+    };
+    let mut hints: Vec<FileHint> = sources.iter().map(named).collect();
+    let outputs: HashSet<String> = sources
+        .iter()
+        .zip(&hints)
+        .filter(|(_, h)| h.label.is_none() && h.rank.is_none() && !h.observer)
+        .map(|(s, _)| output(&s.name))
+        .collect();
+    for (source, hint) in sources.iter().zip(&mut hints) {
+        let named = names_node(&source.name);
+        if !named && (outputs.len() <= 1 || hint.observer) {
+            hint.node = None;
+        } else if hint.node.is_some() && hint.label.is_none() {
+            hint.node = only_host(source).or(hint.node.take());
+        }
+    }
+    hints
+}
+
+/// Whether all that is known of a source is what a kernel or a supervisor prints.
+fn tells_of_others(catalog: &Catalog, source: &Source) -> bool {
+    let known = source
+        .harvest
+        .events
+        .iter()
+        .filter_map(|e| catalog.signature(e.signature));
+    let mut programs = known.map(|s| s.def.program.as_str()).peekable();
+    programs.peek().is_some() && programs.all(|p| OBSERVERS.contains(&p))
+}
+
+/// The one host that the lines of a source name.
+fn only_host(source: &Source) -> Option<Arc<str>> {
+    let mut hosts = source.harvest.heard.iter().filter_map(|h| h.speaker.node.as_ref());
+    let first = hosts.next()?;
+    hosts.all(|h| h == first).then(|| first.clone())
+}
+
+/// Whether a file, or a folder above it, is named for a node.
+fn names_node(name: &str) -> bool {
+    let path = name.replace('\\', "/");
+    let mut parts = path.rsplit('/');
+    let file = parts.next().unwrap_or("");
+    is_node_name(without_endings(file)) || parts.any(is_node_name)
+}
+
+/// Folder and file name of an output, its parts and streams taken as one.
+fn output(name: &str) -> String {
+    let path = name.replace('\\', "/");
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
+    format!("{folder}/{}", without_endings(file))
 }
 
 /// Reads a name. `alone` says that there is no other input: then a node name from the file name distinguishes nothing.
-pub fn hint(name: &str, alone: bool) -> FileHint {
+fn hint(name: &str, alone: bool) -> FileHint {
     let path = name.replace('\\', "/");
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
     let (stem, ending) = file.split_once('.').unwrap_or((file, ""));
@@ -67,9 +135,84 @@ pub fn hint(name: &str, alone: bool) -> FileHint {
     hint
 }
 
+/// What the place of a file says of the launch it belongs to: files that share a key are of one.
+///
+/// The files of a Ray session and files named for a node or rank share their folder, node folders left out; the parts
+/// of one program's output share their name but for its ending.
+pub fn layout_keys(name: &str) -> Vec<String> {
+    let path = name.replace('\\', "/");
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
+    let mut base: Vec<&str> = Vec::new();
+    let mut by_node = false;
+    for part in folder.split('/') {
+        if is_node_name(part) {
+            by_node = true;
+            continue;
+        }
+        base.push(part);
+        if part.starts_with("session_") {
+            by_node = true;
+            break;
+        }
+    }
+    let base = base.join("/");
+    let mut keys = Vec::new();
+    if by_node || hint(name, true).ray_session || is_node_name(without_endings(file)) {
+        keys.push(format!("folder {base}"));
+        // `X.d` holds the session of the launch whose output is `X.log`.
+        keys.push(format!("output {}", output(&base)));
+    }
+    keys.push(format!("output {}", output(name)));
+    keys
+}
+
+/// `node-b`, `head`, `worker_1`, `rank3`.
+fn is_node_name(text: &str) -> bool {
+    let words = ["node", "host", "rank", "worker", "head", "master"];
+    let rest = words.iter().find_map(|word| text.strip_prefix(word));
+    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphabetic()))
+}
+
+/// A file name without what says only how, or which part of it, is stored.
+fn without_endings(mut name: &str) -> &str {
+    let known = [
+        "log", "out", "err", "txt", "d", "gz", "zst", "xz", "bz2", "stdout", "stderr",
+    ];
+    while let Some((stem, ending)) = name.rsplit_once('.') {
+        let part = ending.len() <= 3 && ending.bytes().all(|b| b.is_ascii_digit());
+        // `qwen-0.6.log` is no part of `qwen-0`: a number counts only behind another ending.
+        let rotated = part && known.iter().any(|k| stem.ends_with(&format!(".{k}")));
+        if stem.is_empty() || !(known.contains(&ending) || rotated) {
+            break;
+        }
+        name = stem;
+    }
+    name
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_that_tell_of_one_launch() {
+        let share = |a: &str, b: &str| {
+            let b = layout_keys(b);
+            layout_keys(a).iter().any(|key| b.contains(key))
+        };
+        assert!(share("run/head.log", "run/worker-1.log"));
+        assert!(share("x.d/raylet.out", "x.d/node-b/gcs_server.out"));
+        assert!(share("x.log", "x.d/raylet.out"));
+        assert!(share("job-7.out", "job-7.err"));
+        assert!(share("serve.log", "serve.log.2.gz"));
+        assert!(share(
+            "n1/session_2026-11-29/logs/raylet.out",
+            "n1/session_2026-11-29/logs/events/e.log"
+        ));
+        assert!(!share("job-7.out", "job-8.out"));
+        assert!(!share("qwen-0.6.log", "qwen-0.8.log"));
+        assert!(!share("a/head.log", "b/head.log"));
+    }
 
     #[test]
     fn names_of_session_rank_and_node_files() {

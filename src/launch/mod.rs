@@ -1,13 +1,17 @@
 //! The launch: processes, their phases and the attempts, built from the events of all sources.
 //!
 //! Owns who is who (`processes`), who was in which phase when (`machine`), and where one launch ends and the next
-//! begins (`attempts`). Knows no text: a line travels along as opaque evidence. Never weighs causes.
+//! begins (`attempts`), and which inputs belong together at all (`relation`). Knows no text: a line travels along as opaque evidence. Never weighs causes.
 
+pub mod arrival;
 pub mod attempts;
+pub mod differences;
 pub mod files;
+pub mod links;
 pub mod machine;
 pub mod order;
 pub mod processes;
+pub mod relation;
 
 use crate::catalog::Catalog;
 use crate::catalog::matcher::Signature;
@@ -57,7 +61,7 @@ pub struct Launches {
 impl Launches {
     /// Builds the launches from the sources.
     pub fn build(catalog: &Catalog, sources: &[Source]) -> Self {
-        let mut processes = Processes::build(sources);
+        let mut processes = Processes::build(catalog, sources);
         let ordered = order::merge(sources);
         let mut events: Vec<Placed> = ordered
             .into_iter()

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Source;
-use super::files::{FileHint, hint};
+use super::files::{FileHint, hints};
+use super::links;
+use crate::catalog::Catalog;
 use crate::catalog::captures::Identity;
 use crate::event::{Coords, Event, ExitStatus, InputId, Program, Speaker, Victim};
 use crate::time::Stamp;
@@ -98,13 +100,15 @@ pub struct Process {
     pub absorbed: bool,
 }
 
-/// Addresses that a node's own raylet gives as its own, and the node's name.
-type Aliases = HashMap<Arc<str>, Arc<str>>;
+/// Addresses that a node gives as its own, and the node's name.
+pub(super) type Aliases = HashMap<Arc<str>, Arc<str>>;
 
 /// All processes.
 #[derive(Debug, Clone)]
 pub struct Processes {
     aliases: Aliases,
+    /// Pids of the host's namespace that the kernel tells of, and the process that each of them is.
+    host_pids: HashMap<i64, ProcessId>,
     list: Vec<Process>,
     by_speaker: HashMap<(InputId, Arc<Speaker>), ProcessId>,
     fallback: ProcessId,
@@ -121,10 +125,11 @@ enum Key {
 
 impl Processes {
     /// Joins the speakers of all sources.
-    pub fn build(sources: &[Source]) -> Self {
-        let alone = sources.len() <= 1;
+    pub fn build(catalog: &Catalog, sources: &[Source]) -> Self {
+        let files = hints(catalog, sources);
         let mut table = Self {
-            aliases: aliases(sources, alone),
+            aliases: links::addresses(sources, &files),
+            host_pids: HashMap::new(),
             list: Vec::new(),
             by_speaker: HashMap::new(),
             fallback: ProcessId(0),
@@ -132,10 +137,9 @@ impl Processes {
         let mut by_key: HashMap<Key, ProcessId> = HashMap::new();
         // A pid that only one node has is that process, also where a line names no node.
         let mut nodes_of_pid: HashMap<i64, Vec<Arc<str>>> = HashMap::new();
-        for source in sources {
-            let file = hint(&source.name, alone);
+        for (source, file) in sources.iter().zip(&files) {
             for heard in &source.harvest.heard {
-                let node = table.node_of(&heard.speaker, &file);
+                let node = table.node_of(&heard.speaker, file);
                 if let (Some(pid), Some(node)) = (heard.speaker.pid, node) {
                     let nodes = nodes_of_pid.entry(pid).or_default();
                     if !nodes.contains(&node) {
@@ -144,15 +148,14 @@ impl Processes {
                 }
             }
         }
-        for source in sources {
-            let file = hint(&source.name, alone);
+        for (source, file) in sources.iter().zip(&files) {
             for heard in &source.harvest.heard {
-                let node = table.node_of(&heard.speaker, &file);
-                let key = key(&heard.speaker, &file, source.input, node, &nodes_of_pid);
+                let node = table.node_of(&heard.speaker, file);
+                let key = key(&heard.speaker, file, source.input, node, &nodes_of_pid);
                 let id = *by_key
                     .entry(key)
-                    .or_insert_with(|| table.add(&heard.speaker, &file, source.input));
-                table.update(id, &heard.speaker, &file, &heard.identity);
+                    .or_insert_with(|| table.add(&heard.speaker, file, source.input));
+                table.update(id, &heard.speaker, file, &heard.identity);
                 if let Some(process) = table.list.get_mut(id.0) {
                     process.first = process.first.take().or_else(|| heard.first.clone());
                     process.last = heard.last.clone().or(process.last.take());
@@ -166,8 +169,115 @@ impl Processes {
         }
         table.link_ranks();
         table.join_by_rank();
+        for pair in links::ranks_with_pids(sources) {
+            table.join_pair(&pair);
+        }
+        table.link_kernel_pids(catalog, sources);
         table.name();
         table
+    }
+
+    /// A record that names rank and pid of one process joins what is known under either.
+    fn join_pair(&mut self, pair: &Victim) {
+        let (Some(pid), Some(rank)) = (pair.pid, pair.rank) else {
+            return;
+        };
+        let one = |fits: &dyn Fn(&Process) -> bool| {
+            let mut found = self.list.iter().enumerate().filter(|(_, p)| !p.absorbed && fits(p));
+            let first = found.next().map(|(i, _)| i);
+            (first, found.next().is_some())
+        };
+        let node = |p: &Process| p.node.is_none() || pair.node.is_none() || p.node == pair.node;
+        let (by_pid, pids) = one(&|p| p.pid == Some(pid) && node(p) && p.rank.is_none_or(|r| r == rank));
+        let (by_rank, ranks) = one(&|p| p.rank == Some(rank) && node(p) && p.pid.is_none_or(|p| p == pid));
+        if pids || ranks {
+            return;
+        }
+        match (by_pid, by_rank) {
+            (Some(a), Some(b)) if a != b => self.absorb(b, a),
+            (None, None) => {
+                self.find_or_add(pair);
+                return;
+            }
+            _ => {}
+        }
+        if let Some(process) = by_pid.or(by_rank).and_then(|i| self.list.get_mut(i)) {
+            process.pid = Some(pid);
+            process.rank = Some(rank);
+            process.role = process.role.max(ProcessRole::Worker);
+            process.coords.fill_from(&pair.coords);
+        }
+    }
+
+    /// Makes one entry of the table part of another.
+    fn absorb(&mut self, from: usize, to: usize) {
+        for id in self.by_speaker.values_mut().filter(|id| id.0 == from) {
+            *id = ProcessId(to);
+        }
+        let Some(gone) = self.list.get_mut(from) else { return };
+        gone.absorbed = true;
+        let gone = gone.clone();
+        if let Some(kept) = self.list.get_mut(to) {
+            kept.rank = kept.rank.or(gone.rank);
+            kept.pid = kept.pid.or(gone.pid);
+            kept.node = kept.node.take().or(gone.node);
+            kept.label = kept.label.take().or(gone.label);
+            kept.coords.fill_from(&gone.coords);
+            kept.role = kept.role.max(gone.role);
+            kept.explicit |= gone.explicit;
+            kept.last_line = kept.last_line.max(gone.last_line);
+            kept.identity.world_size = kept.identity.world_size.or(gone.identity.world_size);
+        }
+    }
+
+    /// The kernel counts processes of a container otherwise than the container does. Its victim is the one process
+    /// that is told to have ended by SIGKILL, or the one that has the name it gives; where several could be meant, none.
+    fn link_kernel_pids(&mut self, catalog: &Catalog, sources: &[Source]) {
+        let killed = links::killed_by_kernel(catalog, sources);
+        let unknown: Vec<&links::Killed> = killed
+            .iter()
+            .filter(|k| !self.list.iter().any(|p| p.pid == Some(k.pid)))
+            .collect();
+        if unknown.is_empty() {
+            return;
+        }
+        let dead: Vec<(ProcessId, Option<Stamp>)> = links::ended_by_sigkill(catalog, sources)
+            .into_iter()
+            .filter_map(|(victim, time)| Some((self.find_or_add(&victim)?, time)))
+            .collect();
+        let known_dead: std::collections::BTreeSet<ProcessId> = dead
+            .iter()
+            .map(|(id, _)| *id)
+            .filter(|id| !killed.iter().any(|k| self.get(*id).pid == Some(k.pid)))
+            .collect();
+        for kill in &unknown {
+            let by_name: Vec<ProcessId> = self.named_like(kill);
+            let target = match by_name.as_slice() {
+                [only] => Some(*only),
+                _ if unknown.len() == 1 && known_dead.len() == 1 => {
+                    let only = known_dead.first().copied();
+                    only.filter(|id| dead.iter().all(|(d, time)| d != id || kill.fits(time.as_ref())))
+                }
+                _ => None,
+            };
+            if let Some(id) = target {
+                self.host_pids.insert(kill.pid, id);
+            }
+        }
+    }
+
+    /// The processes whose own label is the name that the kernel gives. `python` is nobody's name.
+    fn named_like(&self, kill: &links::Killed) -> Vec<ProcessId> {
+        let Some(name) = kill.label.as_deref() else {
+            return Vec::new();
+        };
+        let all = self
+            .list
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| !p.absorbed && p.role.is_engine());
+        let fits = |p: &Process| p.label.as_deref().is_some_and(|own| same_label(own, name));
+        all.filter(|(_, p)| fits(p)).map(|(i, _)| ProcessId(i)).collect()
     }
 
     /// Lines that name only a rank (`[rank3]: `) are of the process that is known to have that rank.
@@ -178,18 +288,16 @@ impl Processes {
             };
             let Some(rank) = bare.rank else { continue };
             let mut fits = self.list.iter().enumerate().filter(|(i, p)| {
-                *i != from && p.rank == Some(rank) && p.pid.is_some() && (bare.node.is_none() || p.node == bare.node)
+                *i != from
+                    && !p.absorbed
+                    && p.rank == Some(rank)
+                    && (p.pid.is_some() || !p.explicit)
+                    && (bare.node.is_none() || p.node == bare.node)
             });
             let (Some((to, _)), None) = (fits.next(), fits.next()) else {
                 continue;
             };
-            self.by_speaker
-                .values_mut()
-                .filter(|id| id.0 == from)
-                .for_each(|id| *id = ProcessId(to));
-            if let Some(bare) = self.list.get_mut(from) {
-                bare.absorbed = true;
-            }
+            self.absorb(from, to);
         }
     }
 
@@ -258,8 +366,13 @@ impl Processes {
             let tp = victim.coords.tp.is_some() && p.coords.tp == victim.coords.tp;
             node && (rank || label || victim.rank.is_none() && victim.label.is_none() && (local || tp))
         };
-        let all = self.list.iter().enumerate();
-        all.filter(|(_, p)| fits(p)).map(|(i, _)| ProcessId(i)).collect()
+        let all = self.list.iter().enumerate().filter(|(_, p)| !p.absorbed);
+        let fitting: Vec<ProcessId> = all.filter(|(_, p)| fits(p)).map(|(i, _)| ProcessId(i)).collect();
+        if fitting.is_empty() {
+            let linked = victim.pid.and_then(|pid| self.host_pids.get(&pid));
+            return linked.copied().into_iter().collect();
+        }
+        fitting
     }
 
     /// The process a line tells of, added to the table if no line of its own is in the log. None where several fit:
@@ -429,7 +542,7 @@ fn same_label(own: &str, told: &str) -> bool {
 fn role_of(speaker: &Speaker, file: &FileHint) -> ProcessRole {
     let label = speaker.label.as_deref().or(file.label.as_deref()).unwrap_or("");
     let is = |prefix: &str| label.starts_with(prefix);
-    if matches!(speaker.program, Program::Kernel | Program::Supervisor) {
+    if file.observer || matches!(speaker.program, Program::Kernel | Program::Supervisor) {
         ProcessRole::Observer
     } else if is("Worker") || is("VllmWorker") || is("RayWorker") || is("ray-worker") || is("sglang::scheduler") {
         ProcessRole::Worker
@@ -458,20 +571,4 @@ fn holds_device(speaker: &Speaker, file: &FileHint, label: &str) -> bool {
     let placed = speaker.rank.or(file.rank).is_some() || !speaker.coords.is_empty();
     let named = speaker.explicit && speaker.pid.is_some() && !label.is_empty() && label != "MainProcess";
     placed || named || speaker.program == Program::Nccl
-}
-
-/// A raylet that reports its own node's memory gives its address; its file gives the node's name.
-fn aliases(sources: &[Source], alone: bool) -> Aliases {
-    let mut aliases = Aliases::new();
-    for source in sources {
-        let file = hint(&source.name, alone);
-        let (Some(node), Some("raylet")) = (file.node, file.label.as_deref()) else {
-            continue;
-        };
-        let own = source.harvest.events.iter().find_map(|e| e.victim.node.clone());
-        if let Some(address) = own.filter(|a| *a != node) {
-            aliases.insert(address, node);
-        }
-    }
-    aliases
 }

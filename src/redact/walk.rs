@@ -56,6 +56,7 @@ pub fn texts(report: &mut Report, visit: &mut Visit<'_>) {
         log,
         examined,
         snippet,
+        rows,
         confidence_terms,
     } = report;
     // Fields that say what a name is come first: pseudonyms are numbered in the order of this walk.
@@ -192,6 +193,26 @@ pub fn texts(report: &mut Report, visit: &mut Visit<'_>) {
     } in snippet
     {
         each([input, text], visit);
+    }
+    for ProcessRow {
+        who,
+        count: _,
+        nodes,
+        victim: _,
+        same: _,
+        last_phase,
+        said,
+        exit,
+        input,
+        line: _,
+        time,
+    } in rows
+    {
+        each([who], visit);
+        each(
+            [nodes, last_phase, said, exit, input, time].into_iter().flatten(),
+            visit,
+        );
     }
     each(confidence_terms.iter_mut().map(|(term, _)| term), visit);
 }

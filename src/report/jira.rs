@@ -26,7 +26,7 @@ pub fn render(report: &Report) -> String {
     section(&mut out, "Path of the launch", "", [words::path_line(report)]);
     if report.cause.is_some() {
         remedies(&mut out, report);
-        section(&mut out, "Who else died of it", "* ", words::others(report));
+        section(&mut out, "The processes", "* ", words::process_lines(report));
         let vain = report.will_not_help.iter().map(|v| format!("{}: {}", v.title, v.why));
         let wrong = report
             .overruled_advice

@@ -10,7 +10,7 @@ use super::{Style, snippet, words};
 /// Columns shown of one line of the log.
 const PROOF_WIDTH: usize = 300;
 /// Other processes named.
-const OTHERS_LIMIT: usize = 16;
+const PROCESS_LIMIT: usize = 16;
 /// Lines of evidence in the collapsed list.
 const EVIDENCE_LIMIT: usize = 40;
 
@@ -29,12 +29,7 @@ pub fn render(report: &Report, style: &Style) -> String {
             let lines: Vec<String> = std::iter::once(code(&text) + "\n").chain(places).collect();
             section(&mut out, "The exception", &lines);
         }
-        let others = words::others(report);
-        let others = others
-            .iter()
-            .take(OTHERS_LIMIT)
-            .map(|other| format!("- {}", code(other)));
-        section(&mut out, "Who else died of it", &others.collect::<Vec<_>>());
+        processes(&mut out, report);
         remedies(&mut out, report);
         let vain = report.will_not_help.iter().map(|vain| bullet(&vain.title, &vain.why));
         let wrong = report.overruled_advice.iter().map(|wrong| {
@@ -79,6 +74,26 @@ pub fn render(report: &Report, style: &Style) -> String {
     }
     out.push_str(&format!("<sub>{}</sub>\n", escape(&words::colophon(report))));
     out
+}
+
+/// What became of each process.
+fn processes(out: &mut String, report: &Report) {
+    let rows = words::processes(report);
+    let cell = |text: &String| escape(text).replace('|', "\\|");
+    let mut lines: Vec<String> = Vec::new();
+    for row in rows.iter().take(PROCESS_LIMIT) {
+        lines.push(format!("| {} |", row.iter().map(cell).collect::<Vec<_>>().join(" | ")));
+    }
+    if !lines.is_empty() {
+        lines.splice(
+            0..0,
+            [
+                "| Process | Last phase | First failure | End |".to_owned(),
+                "| --- | --- | --- | --- |".to_owned(),
+            ],
+        );
+    }
+    section(out, "The processes", &lines);
 }
 
 /// The table under the headline.

@@ -79,6 +79,9 @@ pub struct Report {
     /// Lines for the snippet, copied at examination time; not part of the JSON contract.
     #[serde(skip)]
     pub snippet: Vec<SnippetLine>,
+    /// What became of each process, symmetric ones in one row; not part of the JSON contract.
+    #[serde(skip)]
+    pub rows: Vec<ProcessRow>,
     /// How the confidence came about, for `--explain-confidence`.
     #[serde(skip)]
     pub confidence_terms: Vec<(String, f64)>,
@@ -578,6 +581,33 @@ pub struct Examined {
     pub skipped: Vec<SkippedReport>,
     /// Limits of coroner's own that were hit.
     pub capped: Vec<String>,
+}
+
+/// What became of a process, or of several that ended alike.
+#[derive(Debug, Clone, Default)]
+pub struct ProcessRow {
+    /// The process, or the ranks.
+    pub who: String,
+    /// How many processes the row stands for.
+    pub count: usize,
+    /// Their node, or how many.
+    pub nodes: Option<String>,
+    /// Whether the root cause arose in it.
+    pub victim: bool,
+    /// Whether it failed as the root's process did.
+    pub same: bool,
+    /// Last phase entered.
+    pub last_phase: Option<String>,
+    /// What its first failure amounts to.
+    pub said: Option<String>,
+    /// `signal 9`, `exit 1`.
+    pub exit: Option<String>,
+    /// Where the first failure of the first of them stands.
+    pub input: Option<String>,
+    /// Line of that.
+    pub line: Option<u64>,
+    /// Its stamp as printed.
+    pub time: Option<String>,
 }
 
 /// One line of the snippet.

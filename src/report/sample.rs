@@ -55,6 +55,7 @@ pub fn quiet(outcome: Outcome, headline: &str) -> Report {
             ..Examined::default()
         },
         snippet: vec![],
+        rows: vec![],
         confidence_terms: vec![],
     }
 }

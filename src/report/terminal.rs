@@ -29,6 +29,7 @@ pub fn render(report: &Report, style: &Style) -> String {
     } else {
         page.section("Path of the launch");
         page.para(&words::path_line(report));
+        processes(&mut page, report);
     }
     findings(&mut page, report);
     unknowns(&mut page, report);
@@ -103,10 +104,7 @@ fn argument(page: &mut Page<'_>, report: &Report) {
         page.para(&text::clip(&text, page.style.width * 3));
         places.iter().for_each(|place| page.item("  ", place));
     }
-    page.section("Who else died of it");
-    for other in words::others(report).iter().take(LIST_LIMIT) {
-        page.item("- ", &text::clip(other, page.style.width * 2));
-    }
+    processes(page, report);
     figures(page, report);
     if !report.remedies.is_empty() {
         page.section("What to change, in this order");
@@ -132,6 +130,18 @@ fn argument(page: &mut Page<'_>, report: &Report) {
     for rival in &report.alternatives {
         let told = format!("{} ({}): {}", rival.id, text::percent(rival.confidence), rival.why_not);
         page.item("- ", &safe(&told));
+    }
+}
+
+/// What became of each process.
+fn processes(page: &mut Page<'_>, report: &Report) {
+    page.section("The processes");
+    let lines = words::process_lines(report);
+    for line in lines.iter().take(LIST_LIMIT) {
+        page.item("- ", &text::clip(line, page.style.width * 2));
+    }
+    if let Some(more) = lines.len().checked_sub(LIST_LIMIT).filter(|more| *more > 0) {
+        page.item("- ", &format!("{more} more in the other formats"));
     }
 }
 

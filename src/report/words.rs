@@ -3,7 +3,7 @@
 //! Owns wording that is computed from several fields. Returns clean text and knows no format.
 
 use super::model::{
-    Attempt, Change, Evidence, Outcome, Overruled, Patch, PlaceReport, Process, Remedy, Report, TimelineEntry,
+    Attempt, Change, Outcome, Overruled, Patch, PlaceReport, Process, ProcessRow, Remedy, Report, TimelineEntry,
 };
 use super::text::{self, safe};
 
@@ -85,14 +85,6 @@ fn change(change: &Change) -> String {
         (None, Some(to)) => format!("{name} {to}"),
         (Some(from), None) => format!("{name}, now {from}"),
         (None, None) => name,
-    }
-}
-
-/// Where a piece of evidence stands: the line alone when there is one input.
-pub fn at(report: &Report, place: &PlaceReport) -> String {
-    match report.examined.files {
-        0 | 1 => format!("line {}", text::count(place.line)),
-        _ => format!("{}:{}", short_input(report, &place.input), place.line),
     }
 }
 
@@ -303,41 +295,54 @@ pub fn path_line(report: &Report) -> String {
     told.join(" → ") + dead
 }
 
-/// What became of the other processes, one phrase each, and what those said of whom no process is known.
-pub fn others(report: &Report) -> Vec<String> {
-    let root = report.root.as_ref();
-    let victim = root.and_then(|root| root.place.process.as_deref());
-    let follows = |e: &&Evidence| matches!(e.role.as_str(), "consequence" | "copy" | "exit");
-    let said = |e: &Evidence| {
-        let why = e.why.as_deref().filter(|why| !why.is_empty());
-        safe(&format!("{}: {}", at(report, &e.place), why.unwrap_or(&e.place.text))).into_owned()
+/// What became of each process, symmetric ones together: who, the last phase, the first failure with its place, the
+/// end. What is not known is empty.
+pub fn processes(report: &Report) -> Vec<[String; 4]> {
+    let row = |row: &ProcessRow| {
+        let node = row.nodes.as_deref().filter(|n| !row.who.contains(*n));
+        let who = format!("{}{}", row.who, node.map_or_else(String::new, |n| format!(" on {n}")));
+        let what = if row.victim {
+            Some("root cause")
+        } else if row.same {
+            Some("the same failure")
+        } else {
+            row.said.as_deref()
+        };
+        let place = row
+            .line
+            .zip(row.input.as_deref())
+            .map(|(line, input)| match report.examined.files {
+                0 | 1 => format!("line {}", text::count(line)),
+                _ => format!("{}:{line}", short_input(report, input)),
+            });
+        let at = row.time.as_deref().map(|t| format!(" at {t}"));
+        let first = what.map_or_else(String::new, |what| {
+            let place = place.map_or_else(String::new, |p| format!(" ({p}{})", at.unwrap_or_default()));
+            format!("{what}{place}")
+        });
+        let clean = |text: &str| safe(text).into_owned();
+        [
+            clean(&who),
+            clean(row.last_phase.as_deref().unwrap_or_default()),
+            clean(&first),
+            clean(row.exit.as_deref().unwrap_or_default()),
+        ]
     };
-    let mut out = Vec::new();
-    for process in report.processes.iter().filter(|p| Some(p.id.as_str()) != victim) {
-        let same = root
-            .is_some_and(|root| root.also_in.contains(&process.id))
-            .then(|| "the same failure".to_owned());
-        let last = process.last_phase.as_deref().map(|phase| format!("last in {phase}"));
-        let exit = process.exit.as_deref().map(|exit| format!("ended with {exit}"));
-        let line = report
-            .evidence
+    report.rows.iter().map(row).collect()
+}
+
+/// The same, one phrase for each row.
+pub fn process_lines(report: &Report) -> Vec<String> {
+    let told = |[who, phase, first, exit]: &[String; 4]| {
+        let parts = [(phase, "last in "), (first, ""), (exit, "ended with ")];
+        let told: Vec<String> = parts
             .iter()
-            .filter(follows)
-            .find(|e| e.place.process.as_ref() == Some(&process.id));
-        let told: Vec<String> = [same, last, exit, line.map(said)].into_iter().flatten().collect();
-        if !told.is_empty() {
-            out.push(format!("{} – {}", self::process(process), safe(&told.join(", "))));
-        }
-    }
-    out.extend(
-        report
-            .evidence
-            .iter()
-            .filter(follows)
-            .filter(|e| e.place.process.is_none())
-            .map(said),
-    );
-    out
+            .filter(|(part, _)| !part.is_empty())
+            .map(|(part, lead)| format!("{lead}{part}"))
+            .collect();
+        format!("{who} – {}", told.join(", "))
+    };
+    processes(report).iter().map(told).collect()
 }
 
 /// Earlier attempts in a sentence, where there was more than one.

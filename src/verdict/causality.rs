@@ -50,7 +50,7 @@ pub fn root(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> Opt
         declared(fb, fa)
             .cmp(&declared(fa, fb))
             .then_with(|| rank(failures, b).cmp(&rank(failures, a)))
-            .then_with(|| weak_rank(fb).cmp(&weak_rank(fa)))
+            .then_with(|| weak_rank(failures, b).cmp(&weak_rank(failures, a)))
             .then(a.cmp(&b))
     })?;
     Some(first_printing(launches, failures, best))
@@ -116,10 +116,20 @@ pub fn is_request_to_end(failure: &Failure) -> bool {
 }
 
 /// Among weak ids, who names the dead goes before who lost a peer.
-fn weak_rank(failure: &Failure) -> u8 {
-    if failure.worth != Worth::Weak {
+fn weak_rank(failures: &[Failure], index: usize) -> u8 {
+    let Some(failure) = failures.get(index).filter(|f| f.worth == Worth::Weak) else {
         return 0;
+    };
+    // A shell's `Killed` names nobody: where a wait had run out before, what came of that was cleared away.
+    let unnamed = failure.cause.as_deref() == Some("process.sigkill") && failure.process == failure.teller;
+    let waited = |f: &Failure| f.worth == Worth::Weak && !f.survived && base_rank(f) == 2 && f.traceback.is_some();
+    if unnamed && failures.iter().take(index).any(waited) {
+        return 2;
     }
+    base_rank(failure)
+}
+
+fn base_rank(failure: &Failure) -> u8 {
     match failure.cause.as_deref() {
         Some("process.sigkill" | "process.abort" | "ray.node-died" | "ray.raylet-died") => 3,
         Some("nccl.system-error" | "nccl.peer-died" | "dist.store-unreachable" | "dist.gloo") => 1,

@@ -18,6 +18,8 @@ pub struct Basis<'a> {
     pub phase_agrees: Option<bool>,
     /// Failures that the root explains, copies not counted.
     pub explained: usize,
+    /// How a process other than the root's teller printed the same cause, best first.
+    pub witness: Option<Option<TracebackKind>>,
     /// Strong failures of other causes that nothing explains.
     pub rivals: usize,
     /// Whether anything shows that the launch ended: a carrier, an exit, an uncaught exception.
@@ -41,10 +43,20 @@ pub fn terms(basis: &Basis<'_>) -> Vec<(String, f64)> {
     if root.worth == Worth::Strong && basis.by_signature {
         add("recognised by a signature", 0.1);
     }
+    let printed = |kind| {
+        matches!(
+            kind,
+            Some(TracebackKind::Logged | TracebackKind::Raw | TracebackKind::Native)
+        )
+    };
     match root.traceback {
-        Some(TracebackKind::Logged | TracebackKind::Raw | TracebackKind::Native) => add("stands in a traceback", 0.08),
+        kind if printed(kind) => add("stands in a traceback", 0.08),
+        _ if basis.witness.is_some_and(printed) => add("stands in a traceback of another process", 0.08),
         Some(TracebackKind::Quoted) => add("only quoted by another process", -0.15),
-        Some(TracebackKind::Bare) | None | Some(TracebackKind::Ignored) => {}
+        _ => {}
+    }
+    if basis.witness.is_some() {
+        add("another process says the same", 0.04);
     }
     match root.phase_basis {
         PhaseBasis::Frame => add("a known frame fixes the phase", 0.06),

@@ -13,12 +13,13 @@ pub mod ready;
 
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
-use crate::event::{Exception, ExitStatus, Fact};
+use crate::event::{Exception, ExitStatus, Fact, TracebackKind};
 use crate::launch::Launches;
 use crate::report::model::Outcome;
 
 use causality::Reason;
 use failure::{Failure, Worth};
+use phase::PhaseBasis;
 
 /// The judgement of one attempt.
 pub struct Verdict {
@@ -90,6 +91,10 @@ fn convict(catalog: &Catalog, launches: &Launches, verdict: &mut Verdict) {
     verdict.explained = (0..failures.len())
         .filter_map(|i| causality::explained(catalog, launches, failures, root_index, i).map(|r| (i, r)))
         .collect();
+    // A daemon that fails has no phase of the launch; what the launch was doing when it died of that has one.
+    if verdict.phase.is_none() {
+        verdict.phase = phase_of_consequence(failures, &verdict.explained);
+    }
     let is_explained = |i: usize| verdict.explained.iter().any(|(e, _)| *e == i);
     let open: Vec<usize> = (0..failures.len())
         .filter(|&i| i != root_index && !is_explained(i))
@@ -108,6 +113,7 @@ fn convict(catalog: &Catalog, launches: &Launches, verdict: &mut Verdict) {
         by_signature: signature.is_some(),
         phase_agrees: agrees.map(|(s, phase)| s.def.phases.iter().any(|p| p == phase)),
         explained: verdict.explained.iter().filter(|(_, r)| *r != Reason::Copy).count(),
+        witness: witness(failures, root),
         rivals: open.len(),
         end_shown: failures.iter().any(|f| f.fatal || f.worth == Worth::Carrier),
         head_shown: launches
@@ -124,6 +130,24 @@ fn convict(catalog: &Catalog, launches: &Launches, verdict: &mut Verdict) {
         .collect();
     verdict.rivals = rivals(failures, root_index, &cause, &copies);
     verdict.cause = Some(cause);
+}
+
+/// How another process than the root's teller printed the same cause; a traceback goes before a mere line.
+fn witness(failures: &[Failure], root: &Failure) -> Option<Option<TracebackKind>> {
+    let same = |f: &&Failure| f.cause.is_some() && f.cause == root.cause && f.teller != root.teller && !f.survived;
+    let tracebacks = |f: &&Failure| f.traceback.is_some_and(|t| t != TracebackKind::Quoted);
+    let all = || failures.iter().filter(same);
+    all().find(tracebacks).or_else(|| all().next()).map(|f| f.traceback)
+}
+
+/// The phase of a process that died of the root, where that process's own frames or text fix it.
+fn phase_of_consequence(failures: &[Failure], explained: &[(usize, Reason)]) -> Option<String> {
+    let all = explained
+        .iter()
+        .filter(|(_, r)| *r != Reason::Copy)
+        .filter_map(|(i, _)| failures.get(*i));
+    let fixed = |f: &&Failure| f.phase_basis >= PhaseBasis::Text && !f.survived;
+    all.into_iter().find(fixed).and_then(|f| f.phase.clone())
 }
 
 /// A traceback without a prefix is of the process that its parent reports dead, if it reports exactly one.

@@ -63,6 +63,8 @@ pub struct Heard {
     pub identity: Identity,
     /// Lines.
     pub lines: u64,
+    /// Whether its lines, which name no speaker, are of several processes.
+    mixed: bool,
 }
 
 /// All that one source yields.

@@ -20,6 +20,14 @@ impl Reader<'_> {
             return;
         };
         let (known, new) = (&mut heard.identity, &captured.identity);
+        // A stream without names may be of several processes: what they say of themselves is then nobody's.
+        let differs = |a: Option<u32>, b: Option<u32>| a.is_some() && b.is_some() && a != b;
+        heard.mixed |= !heard.speaker.explicit && differs(known.rank, new.rank);
+        if heard.mixed {
+            (known.rank, known.coords, known.device) = (None, Coords::default(), None);
+            known.world_size = known.world_size.or(new.world_size);
+            return;
+        }
         known.pid = known.pid.or(new.pid);
         known.rank = known.rank.or(new.rank);
         known.world_size = known.world_size.or(new.world_size);
@@ -104,8 +112,13 @@ impl Reader<'_> {
                     last_line: record.line,
                     first: None,
                     last: None,
-                    identity: Identity::default(),
+                    identity: Identity {
+                        // NCCL's host name behind Ray's address: two names of one node.
+                        host: head.host.and(ray.and_then(|r| r.ip.clone())),
+                        ..Identity::default()
+                    },
                     lines: 0,
+                    mixed: false,
                 });
                 self.speakers.insert(speaker, self.heard.len() - 1);
                 self.heard.len() - 1

@@ -20,7 +20,7 @@ const SCRIPT: &str = include_str!("script.js");
 /// Pieces of evidence shown.
 const EVIDENCE_LIMIT: usize = 60;
 /// Other processes named.
-const OTHERS_LIMIT: usize = 16;
+const PROCESS_LIMIT: usize = 16;
 /// Columns shown of one line of the log.
 const LINE_WIDTH: usize = 2000;
 
@@ -286,6 +286,28 @@ fn proof(report: &Report) -> String {
     format!("<div class=\"log\" role=\"region\" aria-label=\"Lines of the log\" tabindex=\"0\">\n{body}</div>\n")
 }
 
+/// What became of each process.
+fn processes(report: &Report) -> String {
+    let rows: String = words::processes(report)
+        .iter()
+        .take(PROCESS_LIMIT)
+        .map(|row| {
+            let [who, rest @ ..] = row;
+            let rest: String = rest.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
+            format!("<tr><th scope=\"row\">{}</th>{rest}</tr>\n", escape(who))
+        })
+        .collect();
+    if rows.is_empty() {
+        return rows;
+    }
+    let heads = ["Process", "Last phase", "First failure", "End"];
+    let heads: String = heads
+        .iter()
+        .map(|head| format!("<th scope=\"col\">{head}</th>"))
+        .collect();
+    format!("<table>\n<tr>{heads}</tr>\n{rows}</table>\n")
+}
+
 /// Everything that speaks for and against.
 fn argument(page: &mut Page, report: &Report) {
     if report.cause.is_some() {
@@ -293,8 +315,7 @@ fn argument(page: &mut Page, report: &Report) {
             let content = format!("<p>{}</p>\n{}", code(&text), list(places));
             page.section("exception", "The exception", &content);
         }
-        let others = words::others(report).into_iter().take(OTHERS_LIMIT);
-        page.section("others", "Who else died of it", &list(others));
+        page.section("processes", "The processes", &processes(report));
         let vain = report.will_not_help.iter().map(|v| format!("{}: {}", v.title, v.why));
         let wrong = report.overruled_advice.iter().map(|w| {
             format!(

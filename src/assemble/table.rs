@@ -1,0 +1,107 @@
+//! What became of each process: the last phase, the first failure, the end.
+//!
+//! Owns the table and which processes of it are told as one: those of one role that ended alike. Never picks a root.
+
+use std::collections::BTreeMap;
+
+use crate::launch::processes::{Process, ProcessId};
+use crate::report::model::ProcessRow;
+use crate::verdict::Verdict;
+use crate::verdict::causality::Reason;
+
+use super::places::{Names, exit_text};
+use super::waits::processes_in_words;
+
+/// Rows of the table.
+const MAX_ROWS: usize = 40;
+
+/// What makes two processes alike.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Alike {
+    victim: bool,
+    role: u8,
+    same: bool,
+    last_phase: Option<String>,
+    exit: Option<String>,
+    said: Option<&'static str>,
+}
+
+/// The rows, in order of the first failure; processes without any come last.
+pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
+    let launches = names.launches;
+    let root = verdict.root.and_then(|i| verdict.failures.get(i));
+    let mut reasons: BTreeMap<usize, Reason> = BTreeMap::new();
+    verdict.explained.iter().for_each(|(i, r)| _ = reasons.insert(*i, *r));
+    // The first failure of each process and its exit, in one pass over what can be many failures.
+    let mut first: BTreeMap<ProcessId, usize> = BTreeMap::new();
+    let mut exits: BTreeMap<ProcessId, String> = BTreeMap::new();
+    for (index, failure) in verdict.failures.iter().enumerate().filter(|(_, f)| !f.survived) {
+        first.entry(failure.process).or_insert(index);
+        if let Some(exit) = failure.exit.and_then(exit_text) {
+            exits.entry(failure.process).or_insert(exit);
+        }
+    }
+    let machines = launches.machines(verdict.attempt);
+    let mut groups: BTreeMap<Alike, (usize, Vec<(ProcessId, &Process)>)> = BTreeMap::new();
+    for index in launches.active(verdict.attempt) {
+        let id = ProcessId(index);
+        let process = launches.processes.get(id);
+        if process.absorbed {
+            continue;
+        }
+        let victim = root.is_some_and(|r| r.process == id);
+        let failure = first.get(&id).and_then(|i| Some((*i, verdict.failures.get(*i)?)));
+        let same = failure
+            .zip(root)
+            .is_some_and(|((_, f), r)| f.key == r.key && f.cause == r.cause);
+        let last_phase = machines.get(index).and_then(|m| m.last()).map(ToOwned::to_owned);
+        let exit = exits.get(&id).cloned().or_else(|| process.exit.and_then(exit_text));
+        let said = match failure {
+            _ if victim || same => None,
+            Some((i, _)) => Some(reasons.get(&i).map_or("failed too", |r| r.text())),
+            None => None,
+        };
+        if !victim && last_phase.is_none() && exit.is_none() && failure.is_none() {
+            continue;
+        }
+        let key = Alike {
+            victim: !victim,
+            role: u8::MAX - process.role as u8,
+            same: !same,
+            last_phase,
+            exit,
+            said,
+        };
+        let event = failure.map_or(usize::MAX, |(_, f)| f.event);
+        let entry = groups.entry(key).or_insert((usize::MAX, Vec::new()));
+        entry.0 = entry.0.min(event);
+        entry.1.push((id, process));
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(key, (event, _))| (key.victim, *event));
+    let row = |(key, (event, members)): (Alike, (usize, Vec<(ProcessId, &Process)>))| {
+        let processes: Vec<&Process> = members.iter().map(|(_, p)| *p).collect();
+        let nodes: std::collections::BTreeSet<&str> = processes.iter().filter_map(|p| p.node.as_deref()).collect();
+        let place = (event != usize::MAX)
+            .then(|| members.first().map(|(id, _)| names.place(event, *id)))
+            .flatten();
+        ProcessRow {
+            who: processes_in_words(&processes),
+            count: processes.len(),
+            nodes: match nodes.into_iter().collect::<Vec<_>>().as_slice() {
+                [] => None,
+                [one] => Some((*one).to_owned()),
+                many => Some(format!("{} nodes", many.len())),
+            },
+            victim: !key.victim,
+            same: !key.same,
+            last_phase: key.last_phase,
+            said: key.said.map(ToOwned::to_owned),
+            exit: key.exit,
+            input: place.as_ref().map(|p| p.input.clone()),
+            line: place.as_ref().map(|p| p.line),
+            time: place.and_then(|p| p.time_local),
+        }
+    };
+    groups.into_iter().take(MAX_ROWS).map(row).collect()
+}

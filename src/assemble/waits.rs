@@ -1,0 +1,318 @@
+//! Who never came, who waits for whom and for how long, and what the nodes do not have in common.
+//!
+//! Owns the wording of findings about many processes together. Never judges: the verdict stands already.
+
+use std::collections::BTreeMap;
+
+use crate::catalog::Catalog;
+use crate::launch::Launches;
+use crate::launch::arrival::{Absent, Arrival, arrival};
+use crate::launch::differences::differences;
+use crate::launch::processes::{Process, ProcessId};
+use crate::report::model::{Alternative, Finding, Outcome};
+use crate::time::Stamp;
+use crate::verdict::Verdict;
+
+/// Seconds of silence below which a process may just be working.
+const SILENT: f64 = 30.0;
+/// Groups of silent processes told of.
+const MAX_GROUPS: usize = 8;
+/// Nodes named of one value.
+const MAX_NODES: usize = 6;
+
+/// What is known of the processes of an attempt as a group.
+pub struct Waits {
+    /// Findings, the most telling first.
+    pub findings: Vec<Finding>,
+    /// Whose log is missing.
+    pub missing: Vec<String>,
+    /// A headline, where ranks that never came are the news.
+    pub headline: Option<String>,
+    /// A sentence for the story.
+    pub sentence: Option<String>,
+    /// What the wait most likely is, where the launch has not failed.
+    pub alternatives: Vec<Alternative>,
+}
+
+/// Looks at an attempt. `now` is when the logs were collected, if that is known.
+pub fn waits(catalog: &Catalog, launches: &Launches, verdict: &Verdict, now: Option<&Stamp>) -> Waits {
+    let mut out = Waits {
+        findings: Vec::new(),
+        missing: Vec::new(),
+        headline: None,
+        sentence: None,
+        alternatives: Vec::new(),
+    };
+    let open = matches!(verdict.outcome, Outcome::Failed | Outcome::Running);
+    let arrival = arrival(catalog, launches, verdict.attempt).filter(|_| open);
+    if let Some(arrival) = &arrival {
+        out.missing = unheard(arrival);
+        tell_absent(catalog, verdict, arrival, &mut out);
+    }
+    if open {
+        tell_differences(launches, verdict, &mut out);
+    }
+    if verdict.outcome == Outcome::Running {
+        tell_silence(launches, verdict, arrival.as_ref(), now, &mut out);
+    }
+    out
+}
+
+fn unheard(arrival: &Arrival) -> Vec<String> {
+    let mut by_node: BTreeMap<Option<&str>, Vec<u32>> = BTreeMap::new();
+    for absent in arrival.unheard() {
+        by_node.entry(absent.node.as_deref()).or_default().push(absent.rank);
+    }
+    let told = by_node.into_iter().map(|(node, ranks)| {
+        let node = node.map_or_else(String::new, |n| format!(" ({n})"));
+        format!("{}{node}", ranks_in_words(&ranks))
+    });
+    told.collect()
+}
+
+/// `rank 3`, `ranks 0, 2–7`.
+pub fn ranks_in_words(ranks: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &rank in ranks {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == rank => *last = rank,
+            _ => runs.push((rank, rank)),
+        }
+    }
+    let told: Vec<String> = runs
+        .iter()
+        .map(|(first, last)| match last - first {
+            0 => first.to_string(),
+            1 => format!("{first}, {last}"),
+            _ => format!("{first}–{last}"),
+        })
+        .collect();
+    let word = if ranks.len() == 1 { "rank" } else { "ranks" };
+    format!("{word} {}", told.join(", "))
+}
+
+/// Ranks with the nodes they are on: `rank 37 (node-e)`.
+fn absent_in_words(absent: &[Absent]) -> String {
+    let ranks: Vec<u32> = absent.iter().map(|a| a.rank).collect();
+    let nodes: std::collections::BTreeSet<&str> = absent.iter().filter_map(|a| a.node.as_deref()).collect();
+    let known = absent.iter().all(|a| a.node.is_some()) && nodes.len() <= 3;
+    let nodes = match nodes.into_iter().collect::<Vec<_>>() {
+        nodes if known && !nodes.is_empty() => format!(" ({})", nodes.join(", ")),
+        _ => String::new(),
+    };
+    format!("{}{nodes}", ranks_in_words(&ranks))
+}
+
+fn tell_absent(catalog: &Catalog, verdict: &Verdict, arrival: &Arrival, out: &mut Waits) {
+    if arrival.absent.is_empty() {
+        return;
+    }
+    // Whoever died of something of their own is no news as an absentee.
+    let cause = verdict.cause.as_deref().unwrap_or("");
+    let weak = catalog.strength(cause) == crate::catalog::Strength::Weak;
+    let of_meeting = cause.starts_with("dist.") || cause.starts_with("nccl.") || cause.starts_with("unknown.");
+    if verdict.outcome == Outcome::Failed && !(weak && of_meeting) {
+        return;
+    }
+    let world = arrival.world;
+    let who = capital(&absent_in_words(&arrival.absent));
+    let many = arrival.absent.len() > 1;
+    let came: Vec<u32> = arrival.came.iter().copied().collect();
+    let told = arrival
+        .told
+        .map(|(came, all)| format!("; the store counted {came} of {all}"))
+        .unwrap_or_default();
+    let waiting = match came.len() {
+        0 => String::new(),
+        1 => format!("{} of {world} came", ranks_in_words(&came)),
+        n => format!("{n} of {world} ranks came ({})", ranks_in_words(&came)),
+    };
+    let silent = arrival.unheard().count();
+    let heard = match arrival.absent.len() - silent {
+        0 => format!("The logs hold no line of {}", if many { "them" } else { "it" }),
+        _ if silent == 0 => {
+            let verb = if many { "are" } else { "is" };
+            format!(
+                "{} {verb} in the logs and stopped short of it",
+                if many { "They" } else { "It" }
+            )
+        }
+        _ => {
+            let quiet: Vec<Absent> = arrival.unheard().cloned().collect();
+            format!("The logs hold no line of {}", absent_in_words(&quiet))
+        }
+    };
+    out.headline = Some(match came.len() {
+        0 => format!("{who} never joined the group of {world} ranks"),
+        1 => format!("{who} never joined: {} waited in vain", ranks_in_words(&came)),
+        n => format!(
+            "{who} never joined: {n} of {world} ranks waited for {}",
+            if many { "them" } else { "it" }
+        ),
+    });
+    let sentence = if waiting.is_empty() {
+        format!("{who} of {world} did not join the group{told}. {heard}.")
+    } else {
+        format!(
+            "{waiting} to the meeting of the group{told}; {} did not. {heard}.",
+            absent_in_words(&arrival.absent)
+        )
+    };
+    out.findings
+        .push(finding("arrival.absent", "warning", sentence.trim_end_matches('.')));
+    out.sentence = Some(capital(&sentence));
+    if verdict.outcome == Outcome::Running {
+        let id = "dist.rendezvous-timeout";
+        out.alternatives.push(Alternative {
+            id: id.to_owned(),
+            title: catalog.cause(id).map_or_else(|| id.to_owned(), |c| c.title.clone()),
+            confidence: 0.5,
+            why: format!("{waiting}, {} did not", absent_in_words(&arrival.absent)),
+            why_not: "no process has given up waiting yet".to_owned(),
+        });
+    }
+}
+
+fn tell_differences(launches: &Launches, verdict: &Verdict, out: &mut Waits) {
+    for difference in differences(launches, verdict.attempt) {
+        let values: Vec<String> = difference
+            .values
+            .iter()
+            .map(|(value, nodes)| {
+                let named: Vec<&str> = nodes.iter().take(MAX_NODES).map(|n| &**n).collect();
+                let more = nodes.len().saturating_sub(MAX_NODES);
+                let more = if more > 0 {
+                    format!(" and {more} more")
+                } else {
+                    String::new()
+                };
+                format!("{value} on {}{more}", named.join(", "))
+            })
+            .collect();
+        let severity = if difference.grave { "warning" } else { "info" };
+        let title = format!("The nodes differ in {}: {}", difference.what, values.join("; "));
+        out.findings.push(finding("nodes.differ", severity, &title));
+    }
+}
+
+/// The last sign of life of each process, symmetric ones together.
+fn tell_silence(
+    launches: &Launches,
+    verdict: &Verdict,
+    arrival: Option<&Arrival>,
+    now: Option<&Stamp>,
+    out: &mut Waits,
+) {
+    let active = launches.active(verdict.attempt);
+    let all: Vec<(usize, &Process)> = active
+        .iter()
+        .map(|&i| (i, launches.processes.get(ProcessId(i))))
+        .filter(|(_, p)| !p.absorbed && p.role.is_engine())
+        .collect();
+    let last = launches
+        .processes
+        .all()
+        .iter()
+        .filter_map(|p| p.last.clone())
+        .reduce(later);
+    let end = now.cloned().or(last);
+    let mut groups: BTreeMap<(String, i64, String), Vec<&Process>> = BTreeMap::new();
+    for (index, process) in all {
+        let machine = launches.machine(verdict.attempt, ProcessId(index));
+        let phase = machine.and_then(|m| m.last()).unwrap_or("").to_owned();
+        let Some(at) = &process.last else { continue };
+        let Some(silent) = end.as_ref().and_then(|e| e.seconds_since(at)).filter(|s| *s >= SILENT) else {
+            continue;
+        };
+        let waits = match arrival {
+            Some(a) if !a.absent.is_empty() && process.rank.is_some_and(|r| a.came.contains(&r)) => {
+                format!("waiting for {}", absent_in_words(&a.absent))
+            }
+            _ => waits_for(&phase).to_owned(),
+        };
+        // Whole seconds tell symmetric processes together.
+        groups.entry((phase, silent as i64, waits)).or_default().push(process);
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|((_, silent, _), _)| std::cmp::Reverse(*silent));
+    let against = if now.is_some() {
+        "the time the log was collected"
+    } else {
+        "the last stamp of any input"
+    };
+    for ((phase, silent, waits), processes) in groups.into_iter().take(MAX_GROUPS) {
+        let at = processes
+            .first()
+            .and_then(|p| p.last.as_ref())
+            .map_or("", |s| &*s.printed);
+        let place = if phase.is_empty() {
+            String::new()
+        } else {
+            format!(" in {phase}")
+        };
+        let title = format!(
+            "{}: last line at {at}{place}, silent for {silent} s up to {against}; {waits}",
+            capital(&processes_in_words(&processes)),
+        );
+        out.findings.push(finding("stuck.silent", "warning", &title));
+    }
+}
+
+/// Processes by rank where they have one, else by id.
+pub fn processes_in_words(processes: &[&Process]) -> String {
+    let mut ranks: Vec<u32> = processes.iter().filter_map(|p| p.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    if ranks.len() == processes.len() && ranks.len() > 1 {
+        return ranks_in_words(&ranks);
+    }
+    match processes {
+        [one] => one.id.clone(),
+        [first, ..] => format!("{} and {} like it", first.id, processes.len() - 1),
+        [] => String::new(),
+    }
+}
+
+/// What a process in a phase most often waits for.
+fn waits_for(phase: &str) -> &'static str {
+    match phase {
+        "process-start" | "config" => {
+            "imports and configuration need the file system and, for a hub model, the network"
+        }
+        "cluster-join" => "waiting for nodes, resources or workers of the cluster",
+        "device-init" => "waiting for the driver or for the peers to join",
+        "distributed-init" => "waiting for its peers, or for connections to them",
+        "model-fetch" => "waiting for a download",
+        "weight-load" => "reading weights, or waiting for ranks that still do",
+        "memory-profile" | "warmup" => "working on the device, or waiting in a collective for a peer",
+        "compile" => "compiling, which may take minutes without a line",
+        "kv-cache" => "waiting for the other ranks' memory figures",
+        "graph-capture" => "capturing, or waiting in a collective for a peer",
+        "serve-start" => "waiting for the engine to answer",
+        _ => "what it waits for is not known",
+    }
+}
+
+fn later(a: Stamp, b: Stamp) -> Stamp {
+    if b.seconds_since(&a).is_some_and(|s| s > 0.0) {
+        b
+    } else {
+        a
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars
+        .next()
+        .map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+}
+
+fn finding(id: &str, severity: &str, title: &str) -> Finding {
+    Finding {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        severity: severity.to_owned(),
+        evidence: Vec::new(),
+    }
+}

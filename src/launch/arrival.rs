@@ -1,0 +1,191 @@
+//! Who came to the meeting of the ranks, and who did not.
+//!
+//! Owns how far each rank got in joining its group, and the node that an absent rank belongs to where the ranks that
+//! were heard tell the layout. Says nothing where several processes claim one rank.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Launches;
+use super::processes::{Process, ProcessId};
+use crate::catalog::Catalog;
+use crate::event::Event;
+
+/// A rank that did not come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Absent {
+    /// Global rank.
+    pub rank: u32,
+    /// Its node: named by its own lines, or by the place of its rank among those that were heard.
+    pub node: Option<Arc<str>>,
+    /// Its process, if any line of it is in the logs.
+    pub process: Option<ProcessId>,
+}
+
+/// How far the ranks of an attempt got in joining their group.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// Number of ranks that the launch has.
+    pub world: u32,
+    /// Ranks that came and wait.
+    pub came: BTreeSet<u32>,
+    /// Ranks that did not, by rank. Empty if all came, or if the log shows that the group was formed.
+    pub absent: Vec<Absent>,
+    /// How many had come when one of them gave up, and how many were expected, as printed.
+    pub told: Option<(u32, u32)>,
+    /// Whether the group was formed.
+    pub met: bool,
+}
+
+impl Arrival {
+    /// Ranks of which no line is in the logs.
+    pub fn unheard(&self) -> impl Iterator<Item = &Absent> {
+        self.absent.iter().filter(|a| a.process.is_none())
+    }
+}
+
+/// How far the ranks of an attempt got; `None` where the log does not tell how many there are, or who is which.
+pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option<Arrival> {
+    let active = launches.active(attempt);
+    let mut ranks: BTreeMap<u32, ProcessId> = BTreeMap::new();
+    for &index in &active {
+        let process = launches.processes.get(ProcessId(index));
+        let Some(rank) = process
+            .rank
+            .filter(|_| !process.absorbed && process.role.is_worker_like())
+        else {
+            continue;
+        };
+        if ranks.insert(rank, ProcessId(index)).is_some() {
+            return None;
+        }
+    }
+    let mut out = Arrival::default();
+    let mut joined: BTreeSet<ProcessId> = BTreeSet::new();
+    for index in launches.of_attempt(attempt) {
+        let Some(placed) = launches.events.get(index) else {
+            continue;
+        };
+        let event = &placed.event;
+        let count = |name: &str| figure(event, name);
+        if let (Some(came), Some(all)) = (count("joined_count"), count("expected_count")) {
+            out.told = Some((came, all));
+        }
+        let step = catalog.signature(event.signature).and_then(|s| s.def.step.as_deref());
+        match step {
+            Some("join") => _ = joined.insert(placed.process),
+            Some("met") => out.met = true,
+            _ => {}
+        }
+    }
+    let processes = active.iter().map(|&i| launches.processes.get(ProcessId(i)));
+    let stated = processes.filter_map(|p| p.identity.world_size).max();
+    let highest = ranks.keys().next_back().map(|r| r + 1);
+    out.world = stated
+        .or(out.told.map(|(_, all)| all))
+        .or_else(|| size_from_settings(launches, attempt))
+        .max(highest)?;
+    if out.world < 2 {
+        return None;
+    }
+    out.came = ranks
+        .iter()
+        .filter(|(_, id)| joined.contains(id))
+        .map(|(rank, _)| *rank)
+        .collect();
+    let all_told = out.told.is_some_and(|(came, all)| came >= all);
+    if !out.met && !all_told && !(out.came.is_empty() && out.told.is_none()) {
+        let nodes = Layout::of(launches, &ranks, out.world, &active);
+        out.absent = (0..out.world)
+            .filter(|rank| !out.came.contains(rank))
+            .map(|rank| Absent {
+                rank,
+                node: nodes.node(rank),
+                process: ranks.get(&rank).copied(),
+            })
+            .collect();
+        // A store that one client more had joined than the logs show joining: whom it counted is not known.
+        let hidden = out.told.is_some_and(|(came, _)| came as usize > out.came.len());
+        if hidden && out.came.is_empty() {
+            out.absent.retain(|a| a.process.is_none());
+        }
+    }
+    Some(out)
+}
+
+fn figure(event: &Event, name: &str) -> Option<u32> {
+    let found = event.figures.iter().find(|f| &*f.name == name)?;
+    // Counts are printed as whole numbers; what does not fit is no count of ranks.
+    found.printed.trim().parse().ok()
+}
+
+/// Number of ranks by the launch's own parallel sizes.
+fn size_from_settings(launches: &Launches, attempt: usize) -> Option<u32> {
+    let events = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let mut sizes: BTreeMap<&str, u32> = BTreeMap::new();
+    for (name, value) in events.flat_map(|p| &p.event.settings) {
+        if let Ok(value) = value.parse::<u32>() {
+            sizes.entry(name).or_insert(value);
+        }
+    }
+    let size = |names: [&str; 2]| names.iter().find_map(|n| sizes.get(n)).copied();
+    let tp = size(["tensor_parallel_size", "tp_size"])?;
+    tp.checked_mul(size(["pipeline_parallel_size", "pp_size"]).unwrap_or(1))
+}
+
+/// Which node holds which ranks, where ranks lie on nodes in equal blocks, as every launcher places them.
+struct Layout {
+    own: BTreeMap<u32, Arc<str>>,
+    block: u32,
+    of_block: BTreeMap<u32, Arc<str>>,
+}
+
+impl Layout {
+    fn of(launches: &Launches, ranks: &BTreeMap<u32, ProcessId>, world: u32, active: &BTreeSet<usize>) -> Self {
+        let node = |id: ProcessId| launches.processes.get(id).node.clone();
+        let own: BTreeMap<u32, Arc<str>> = ranks.iter().filter_map(|(r, id)| Some((*r, node(*id)?))).collect();
+        let mut layout = Self {
+            own,
+            block: 0,
+            of_block: BTreeMap::new(),
+        };
+        let with_ranks: BTreeSet<&Arc<str>> = layout.own.values().collect();
+        let all: BTreeSet<Arc<str>> = active
+            .iter()
+            .map(|&i| launches.processes.get(ProcessId(i)))
+            .filter(|p| !p.absorbed)
+            .filter_map(|p: &Process| p.node.clone())
+            .collect();
+        let idle: Vec<&Arc<str>> = all.iter().filter(|n| !with_ranks.contains(n)).collect();
+        // The size of a block shows in what was heard: the largest share of one node that divides the world.
+        let mut share: BTreeMap<&Arc<str>, u32> = BTreeMap::new();
+        for node in layout.own.values() {
+            *share.entry(node).or_default() += 1;
+        }
+        let Some(block) = share.values().max().copied().filter(|b| world.is_multiple_of(*b)) else {
+            return layout;
+        };
+        let mut of_block: BTreeMap<u32, Arc<str>> = BTreeMap::new();
+        for (rank, node) in &layout.own {
+            if of_block.entry(rank / block).or_insert_with(|| node.clone()) != node {
+                return layout;
+            }
+        }
+        let distinct: BTreeSet<&Arc<str>> = of_block.values().collect();
+        if distinct.len() != of_block.len() {
+            return layout;
+        }
+        let missing: Vec<u32> = (0..world / block).filter(|b| !of_block.contains_key(b)).collect();
+        if let ([only], [node]) = (missing.as_slice(), idle.as_slice()) {
+            of_block.insert(*only, (*node).clone());
+        }
+        layout.block = block;
+        layout.of_block = of_block;
+        layout
+    }
+
+    fn node(&self, rank: u32) -> Option<Arc<str>> {
+        let by_block = || self.of_block.get(&rank.checked_div(self.block)?);
+        self.own.get(&rank).or_else(by_block).cloned()
+    }
+}

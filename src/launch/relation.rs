@@ -1,0 +1,318 @@
+//! Which inputs are the logs of one incident.
+//!
+//! Owns the grouping of inputs. Inputs belong together unless they show that they do not: two whole launches of
+//! different engines, versions or models, or far apart in time. A rank's file, a node's file, a kernel log or a Ray
+//! session is no launch of its own and stays with the launch that it fits. Never judges a launch.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::Source;
+use super::files::layout_keys;
+use crate::catalog::Catalog;
+use crate::catalog::schema::Role;
+use crate::event::{Event, Fact, TracebackKind};
+use crate::time::Stamp;
+
+/// Seconds between the end of one launch and the start of the next beyond which they are no attempts of one incident.
+/// A supervisor that backs off waits minutes.
+const FAR: f64 = 3600.0;
+/// The same for stamps without a zone, which may be up to 14 hours off in either direction.
+const FAR_WITHOUT_ZONE: f64 = 29.0 * 3600.0;
+/// Launches of a group that a further one is compared with.
+const MAX_COMPARED: usize = 64;
+/// Settings that name the meeting point of a launch on several nodes.
+const MEETING_POINTS: &[&str] = &["dist_init_addr", "master_addr", "data_parallel_address", "ray_address"];
+
+/// Inputs that belong together.
+#[derive(Debug, Clone, Default)]
+pub struct Group {
+    /// Indices of the sources.
+    pub members: Vec<usize>,
+    /// The launches that its inputs show, as many as are compared.
+    owns: Vec<Own>,
+    hosts: BTreeSet<Arc<str>>,
+    span: Option<Span>,
+    failed: bool,
+    lines: u64,
+}
+
+/// First and last stamp.
+type Span = (Stamp, Stamp);
+
+/// A whole launch that one input shows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Own {
+    /// The program, as the catalog names it: `vllm`, `sglang`, `torch`.
+    pub program: Arc<str>,
+    /// Version.
+    pub version: Option<Arc<str>>,
+    /// Model.
+    pub model: Option<Arc<str>>,
+    /// First and last stamp.
+    pub span: Option<Span>,
+    /// Whether it says that it is one of several nodes or servers.
+    shared: bool,
+}
+
+impl Own {
+    /// `vLLM 0.25.1 with /models/m, from 11-29T14:22:47`, as much of it as is known.
+    pub fn describe(&self) -> String {
+        let mut out = match &*self.program {
+            "vllm" => "vLLM".to_owned(),
+            "sglang" => "SGLang".to_owned(),
+            "torch" => "a torchrun job".to_owned(),
+            other => other.to_owned(),
+        };
+        if let Some(version) = &self.version {
+            out.push_str(&format!(" {version}"));
+        }
+        if let Some(model) = &self.model {
+            out.push_str(&format!(" with {model}"));
+        }
+        if let Some((start, _)) = &self.span {
+            out.push_str(&format!(", from {}", start.printed));
+        }
+        out
+    }
+
+    /// Whether the two cannot be of one incident.
+    fn conflicts(&self, other: &Self) -> bool {
+        if far(self.span.as_ref(), other.span.as_ref()) {
+            return true;
+        }
+        let differ = |a: &Option<Arc<str>>, b: &Option<Arc<str>>| a.is_some() && b.is_some() && a != b;
+        let unlike =
+            self.program != other.program || differ(&self.version, &other.version) || differ(&self.model, &other.model);
+        // Nodes that run different versions are a fault of one launch, not two launches.
+        unlike && !(self.shared && other.shared)
+    }
+}
+
+/// The incidents that the sources hold, the largest first.
+pub fn groups(catalog: &Catalog, sources: &[Source]) -> Vec<Group> {
+    let views: Vec<View> = sources.iter().map(|s| View::of(catalog, s)).collect();
+    let mut parts = linked(&views);
+    // Parts with a launch of their own come first: the others go where they fit.
+    parts.sort_by_key(|part| part.owns.is_empty());
+    let mut groups: Vec<Group> = Vec::new();
+    for part in parts {
+        let fit = if part.owns.is_empty() {
+            best_fit(&groups, &part)
+        } else {
+            groups.iter().position(|g| !g.conflicts(&part))
+        };
+        match fit.and_then(|at| groups.get_mut(at)) {
+            Some(group) => group.take(part),
+            None => groups.push(part),
+        }
+    }
+    for group in &mut groups {
+        group.members.sort_unstable();
+    }
+    groups.sort_by_key(|g| {
+        let first = g.members.first().copied();
+        (std::cmp::Reverse((g.members.len(), g.failed, g.lines)), first)
+    });
+    groups
+}
+
+impl Group {
+    /// What the group's launch says of itself, if one of its inputs shows it.
+    pub fn launch(&self) -> Option<&Own> {
+        self.owns.first()
+    }
+
+    fn conflicts(&self, other: &Self) -> bool {
+        let pairs = self.owns.iter().flat_map(|a| other.owns.iter().map(move |b| (a, b)));
+        pairs.into_iter().any(|(a, b)| a.conflicts(b))
+    }
+
+    fn take(&mut self, other: Self) {
+        self.members.extend(other.members);
+        let room = MAX_COMPARED.saturating_sub(self.owns.len());
+        self.owns.extend(other.owns.into_iter().take(room));
+        self.hosts.extend(other.hosts);
+        self.span = match (self.span.take(), other.span) {
+            (Some(a), Some(b)) => Some((earlier(a.0, b.0), later(a.1, b.1))),
+            (a, b) => a.or(b),
+        };
+        self.failed |= other.failed;
+        self.lines += other.lines;
+    }
+}
+
+fn earlier(a: Stamp, b: Stamp) -> Stamp {
+    if b.seconds_since(&a).is_some_and(|s| s < 0.0) {
+        b
+    } else {
+        a
+    }
+}
+
+fn later(a: Stamp, b: Stamp) -> Stamp {
+    if b.seconds_since(&a).is_some_and(|s| s > 0.0) {
+        b
+    } else {
+        a
+    }
+}
+
+/// What one source says that tells whose it is.
+struct View {
+    own: Option<Own>,
+    span: Option<Span>,
+    keys: Vec<String>,
+    hosts: BTreeSet<Arc<str>>,
+    failed: bool,
+    lines: u64,
+}
+
+impl View {
+    fn of(catalog: &Catalog, source: &Source) -> Self {
+        let span = span(source);
+        let mut keys = layout_keys(&source.name);
+        let mut hosts = BTreeSet::new();
+        for heard in &source.harvest.heard {
+            if let Some(node) = &heard.speaker.node {
+                hosts.insert(node.clone());
+                keys.extend(heard.speaker.pid.map(|pid| format!("process {node}:{pid}")));
+            }
+        }
+        let points = settings(&source.harvest.events).filter(|(name, _)| MEETING_POINTS.contains(&&**name));
+        keys.extend(
+            points
+                .filter(|(_, at)| names_a_host(at))
+                .map(|(_, at)| format!("meeting {at}")),
+        );
+        keys.sort();
+        keys.dedup();
+        Self {
+            own: own(catalog, source, span.clone()),
+            span,
+            keys,
+            hosts,
+            failed: source.harvest.events.iter().any(|e| looks_failed(catalog, e)),
+            lines: source.harvest.lines,
+        }
+    }
+}
+
+/// The launch that a source shows from its beginning.
+fn own(catalog: &Catalog, source: &Source, span: Option<Span>) -> Option<Own> {
+    let events = &source.harvest.events;
+    let program = events.iter().find_map(|e| {
+        let def = &catalog.signature(e.signature?)?.def;
+        let engine = def.role == Role::Launch && matches!(def.program.as_str(), "vllm" | "sglang");
+        // No engine starts its workers through torchrun.
+        let agent = matches!(def.role, Role::Launch | Role::Exit) && def.program == "torch";
+        (engine || agent).then(|| def.program.clone())
+    })?;
+    let setting = |wanted: &[&str]| {
+        settings(events)
+            .find(|(name, _)| wanted.contains(&&**name))
+            .map(|(_, value)| value.clone())
+    };
+    let number = |name: &str| setting(&[name]).and_then(|v| v.parse::<u32>().ok());
+    let several = |name: &str| number(name).is_some_and(|n| n > 1);
+    Some(Own {
+        program: program.into(),
+        version: setting(&["engine_version"]),
+        model: setting(&["model", "model_path"]),
+        span,
+        shared: several("nnodes") || several("data_parallel_size") || setting(&["headless"]).is_some(),
+    })
+}
+
+fn settings(events: &[Event]) -> impl Iterator<Item = &(Arc<str>, Arc<str>)> {
+    events.iter().flat_map(|e| &e.settings)
+}
+
+/// Whether an address is more than this machine's own or none.
+fn names_a_host(address: &str) -> bool {
+    let own = ["None", "auto", "local", "localhost", "127.", "0.0.0.0", "[::]", "::"];
+    !address.is_empty() && own.iter().all(|o| !address.starts_with(o))
+}
+
+fn looks_failed(catalog: &Catalog, event: &Event) -> bool {
+    let role = event.signature.and_then(|id| catalog.signature(id)).map(|s| s.def.role);
+    match &event.fact {
+        Fact::Traceback(t) => t.kind != TracebackKind::Ignored && role != Some(Role::Benign),
+        _ => matches!(role, Some(Role::Root | Role::Wrapper)),
+    }
+}
+
+fn span(source: &Source) -> Option<Span> {
+    let heard = &source.harvest.heard;
+    let first = heard.iter().filter_map(|h| h.first.clone()).reduce(earlier)?;
+    let last = heard.iter().filter_map(|h| h.last.clone()).reduce(later)?;
+    Some((first, last))
+}
+
+/// Seconds between two spans; 0 where they overlap, unknown where one has no stamps.
+fn gap(a: Option<&Span>, b: Option<&Span>) -> Option<f64> {
+    let ((a_first, a_last), (b_first, b_last)) = (a?, b?);
+    let after = a_first.seconds_since(b_last)?;
+    let before = b_first.seconds_since(a_last)?;
+    Some(after.max(before).max(0.0))
+}
+
+fn far(a: Option<&Span>, b: Option<&Span>) -> bool {
+    let zoned = |s: Option<&Span>| s.is_some_and(|(first, _)| first.offset.is_some());
+    let limit = if zoned(a) && zoned(b) { FAR } else { FAR_WITHOUT_ZONE };
+    gap(a, b).is_some_and(|gap| gap > limit)
+}
+
+/// Sources that name the same process, meeting point or folder of one launch.
+fn linked(views: &[View]) -> Vec<Group> {
+    let mut of: Vec<usize> = (0..views.len()).collect();
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    for (index, view) in views.iter().enumerate() {
+        for key in &view.keys {
+            let &mut other = first.entry(key).or_insert(index);
+            let apart = views
+                .get(other)
+                .is_some_and(|o| far(o.span.as_ref(), view.span.as_ref()));
+            if other != index && !apart {
+                let (a, b) = (root(&of, other), root(&of, index));
+                if let Some(slot) = of.get_mut(a.max(b)) {
+                    *slot = a.min(b);
+                }
+            }
+        }
+    }
+    let mut parts: HashMap<usize, Group> = HashMap::new();
+    for (index, view) in views.iter().enumerate() {
+        parts.entry(root(&of, index)).or_default().take(Group {
+            members: vec![index],
+            owns: view.own.iter().cloned().collect(),
+            hosts: view.hosts.clone(),
+            span: view.span.clone(),
+            failed: view.failed,
+            lines: view.lines,
+        });
+    }
+    let mut parts: Vec<Group> = parts.into_values().collect();
+    parts.sort_by_key(|p| p.members.first().copied());
+    parts
+}
+
+fn root(of: &[usize], mut at: usize) -> usize {
+    while let Some(&up) = of.get(at).filter(|up| **up != at) {
+        at = up;
+    }
+    at
+}
+
+/// Where inputs without a launch of their own go: to the launch on their host, else to the one nearest in time, else
+/// to the first.
+fn best_fit(groups: &[Group], part: &Group) -> Option<usize> {
+    let rated = groups.iter().map(|group| {
+        let gap = gap(group.span.as_ref(), part.span.as_ref());
+        (group.hosts.is_disjoint(&part.hosts), gap.unwrap_or(f64::MAX))
+    });
+    rated
+        .enumerate()
+        .min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))
+        .map(|(at, _)| at)
+}

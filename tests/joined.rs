@@ -1,0 +1,284 @@
+//! Many inputs: what is one incident, and who is who across its files.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Text, examine, examine_texts, examine_with, root_process};
+use coroner::report::model::Report;
+
+/// Whether a report says that it left inputs out.
+fn left_out(report: &Report) -> Option<&str> {
+    let finding = report.findings.iter().find(|f| f.id == "inputs.unrelated");
+    finding.map(|f| f.title.as_str())
+}
+
+fn folders(below: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(below) else { return };
+    for path in entries.filter_map(|e| e.ok().map(|e| e.path())).filter(|p| p.is_dir()) {
+        if path.extension().is_some_and(|e| e == "d") {
+            found.push(path);
+        } else {
+            folders(&path, found);
+        }
+    }
+}
+
+#[test]
+fn the_logs_of_one_launch_stay_one_incident() {
+    let mut found = Vec::new();
+    folders(Path::new("corpus"), &mut found);
+    folders(Path::new("../shared/cases"), &mut found);
+    assert!(found.len() >= 4, "the corpus has lost its folders");
+    for folder in found {
+        let log = folder.with_extension("log");
+        for paths in [vec![folder.clone()], vec![folder.clone(), log]] {
+            let paths: Vec<PathBuf> = paths.into_iter().filter(|p| p.exists()).collect();
+            assert_eq!(left_out(&examine(&paths)), None, "{paths:?}");
+        }
+    }
+}
+
+#[test]
+fn unrelated_launches_are_listed_and_the_largest_is_examined() {
+    let sglang = "corpus/flagship-a-sglang-context-oom.d";
+    let vllm = "corpus/gpu-mem-no-kv-blocks.log";
+    let alone = examine(&[sglang.into()]);
+    let both = examine(&[vllm.into(), sglang.into()]);
+    let told = left_out(&both).expect("two engines are two launches");
+    assert!(
+        told.contains("gpu-mem-no-kv-blocks.log") && told.contains("coroner scan"),
+        "{told}"
+    );
+    assert_eq!(both.cause.map(|c| c.id), alone.cause.map(|c| c.id));
+    assert!(both.examined.skipped.iter().any(|s| s.input == vllm));
+
+    let options = coroner::Options {
+        one_incident: true,
+        ..coroner::Options::default()
+    };
+    let forced = examine_with(&[vllm.into(), sglang.into()], &options);
+    assert_eq!(left_out(&forced), None);
+    assert!(forced.examined.skipped.is_empty());
+}
+
+#[test]
+fn whole_launches_of_one_model_are_unrelated_only_far_apart_in_time() {
+    let first = Text::read("corpus/gpu-oom-context.log");
+    let at = |stamp: &str| {
+        Text::new(
+            format!("{stamp}.log"),
+            first
+                .text()
+                .replace("11-29 ", &format!("{stamp} "))
+                .replace("1129 ", &format!("{} ", stamp.replace('-', ""))),
+        )
+    };
+    let soon = examine_texts(&[at("11-29"), at("11-30")]);
+    assert_eq!(left_out(&soon), None, "a day may be a matter of zones");
+    let later = examine_texts(&[at("11-02"), at("11-29")]);
+    assert!(left_out(&later).is_some());
+}
+
+#[test]
+fn nodes_that_name_nothing_in_common_are_one_launch() {
+    // No shared host, pid, address or stamp; one of them does not even say which engine it runs.
+    let node = |name: &str, text: &str| Text::new(name, text);
+    let report = examine_texts(&[
+        node(
+            "x1.log",
+            "INFO 11-29 14:00:00 [api_server.py:1] vLLM API server version 0.25.1\n",
+        ),
+        node(
+            "x2.log",
+            "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients joined.\n",
+        ),
+    ]);
+    assert_eq!(left_out(&report), None);
+}
+
+#[test]
+fn the_kernels_victim_is_the_rank_that_was_killed() {
+    let report = examine(&["corpus/torch-oomkill.log".into(), "corpus/torch-oomkill.d".into()]);
+    assert_eq!(
+        report.cause.as_ref().map(|c| c.id.as_str()),
+        Some("host-mem.oom-killer")
+    );
+    let victim = root_process(&report);
+    assert_eq!((victim.rank, victim.pid), (Some(1), Some(25)), "{}", victim.id);
+    assert_eq!(report.phase.as_deref(), Some("distributed-init"));
+    assert_eq!(report.processes.iter().filter(|p| p.rank == Some(1)).count(), 1);
+    assert!(!report.processes.iter().any(|p| p.pid == Some(26964)));
+}
+
+#[test]
+fn a_kill_that_could_be_of_either_of_two_ranks_is_attributed_to_none() {
+    let mut log = Text::read("corpus/torch-oomkill.log");
+    let text = log.text().replace(
+        "exitcode  : -15 (pid: 24)  (SIGTERM)",
+        "exitcode  : -9 (pid: 24)  (SIGKILL)",
+    );
+    log.bytes = text.into_bytes();
+    let report = examine_texts(&[log, Text::read("corpus/torch-oomkill.d/dmesg.txt")]);
+    assert_eq!(root_process(&report).rank, None);
+}
+
+#[test]
+fn what_a_launch_did_when_a_daemon_failed_is_its_phase() {
+    let report = examine(&[
+        "corpus/ray260-fd-limit-many.d".into(),
+        "corpus/ray260-fd-limit-many.log".into(),
+    ]);
+    assert_eq!(report.phase.as_deref(), Some("cluster-join"));
+}
+
+#[test]
+fn a_worker_is_one_process_under_its_host_name_and_its_address() {
+    let report = examine(&["corpus/flagship-b-ray255-monitor.d/node-a.log".into()]);
+    let same: Vec<_> = report.processes.iter().filter(|p| p.pid == Some(1879)).collect();
+    assert_eq!(same.len(), 1, "{same:?}");
+    assert_eq!(same[0].node.as_deref(), Some("node-b"));
+}
+
+#[test]
+fn a_second_witness_makes_a_verdict_surer() {
+    let folder = Path::new("corpus/flagship-b-ray255-monitor.d");
+    let confidence = |report: Report| report.cause.map_or(0.0, |c| c.confidence);
+    let one = confidence(examine(&[folder.join("node-a.log")]));
+    let both = confidence(examine(&[folder.to_path_buf()]));
+    assert!(both > one, "{both} with raylet.out, {one} without");
+}
+
+/// The files of a folder of the corpus, by name.
+fn node_files(folder: &str) -> Vec<Text> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .filter_map(|e| e.ok().map(|e| e.path()))
+        .collect();
+    paths.sort();
+    paths.into_iter().map(Text::read).collect()
+}
+
+/// Files of several nodes as compose prints them in one stream; `cut` gives the end of each line's stamp.
+fn one_stream(files: &[Text], cut: usize) -> Text {
+    let mut lines: Vec<(String, String)> = Vec::new();
+    for file in files {
+        let node = Path::new(&file.name)
+            .file_stem()
+            .unwrap()
+            .to_string_lossy()
+            .into_owned();
+        let mut last = String::new();
+        for line in file.text().lines() {
+            if line.starts_with("[20") {
+                last = line[1..cut].to_owned();
+            }
+            lines.push((last.clone(), format!("{node}  | {line}\n")));
+        }
+    }
+    lines.sort_by(|a, b| a.0.cmp(&b.0));
+    let text: String = lines.into_iter().map(|(_, line)| line).collect();
+    Text::new("both.log", text)
+}
+
+fn verdict(report: &Report) -> (Option<String>, Option<String>, Option<u32>, Option<String>) {
+    let root = report.root.as_ref().map(|r| &r.place);
+    (
+        report.cause.as_ref().map(|c| c.id.clone()),
+        report.phase.clone(),
+        root.and_then(|r| r.rank),
+        root.and_then(|r| r.node.clone()),
+    )
+}
+
+#[test]
+fn the_absent_rank_and_its_node_stand_in_the_first_screen() {
+    let stream = examine(&["corpus/nccl-64-ranks-one-absent.log".into()]);
+    let files = examine(&["corpus/nccl-64-ranks-one-absent.d".into()]);
+    assert_eq!(verdict(&stream), verdict(&files));
+    for report in [stream, files] {
+        let page = coroner::report::terminal::render(&report, &coroner::report::Style::default());
+        let first: Vec<&str> = page.lines().take(20).collect();
+        assert!(first[0].contains("Rank 37 (node-e)"), "{page}");
+        assert!(first.join(" ").contains("63 of 64 ranks"), "{page}");
+        assert_eq!(report.log.missing, ["rank 37 (node-e)"]);
+        // 62 ranks that ended alike are one row beside the one that is quoted.
+        assert!(page.contains("ranks 1–36, 38–63 on 8 nodes"), "{page}");
+    }
+}
+
+#[test]
+fn a_rank_that_all_others_met_is_not_absent() {
+    let log = Text::read("corpus/nccl-64-ranks-one-absent.log");
+    let met = "node-a:4101:4101 [0] NCCL INFO Bootstrap timings total 0.126246 (create 0.000050, send 0.000135, recv 0.125553, ring 0.000134, delay 0.000002)\n";
+    let at = log.text().find("[rank0]").unwrap();
+    let text = format!("{}{met}{}", &log.text()[..at], &log.text()[at..]);
+    let report = examine_texts(&[Text::new("all.log", text)]);
+    assert!(!report.findings.iter().any(|f| f.id == "arrival.absent"));
+    assert!(report.log.missing.is_empty());
+}
+
+#[test]
+fn the_store_and_the_logs_agree_on_who_came() {
+    let stream = examine(&["corpus/torchrun-4-nodes-one-absent.log".into()]);
+    let files = examine(&["corpus/torchrun-4-nodes-one-absent.d".into()]);
+    assert_eq!(verdict(&stream), verdict(&files));
+    for report in [stream, files] {
+        assert!(report.headline.contains("Rank 3"), "{}", report.headline);
+        assert!(report.story.contains("3 of 4"), "{}", report.story);
+        assert_eq!(report.log.missing, ["rank 3"]);
+    }
+}
+
+#[test]
+fn two_nodes_have_one_verdict_as_one_stream_and_as_two_files() {
+    let files = node_files("corpus/flagship-a-sglang-context-oom.d");
+    let stream = examine_texts(&[one_stream(&files, 20)]);
+    assert_eq!(verdict(&stream), verdict(&examine_texts(&files)));
+    assert_eq!(stream.cause.map(|c| c.id).as_deref(), Some("gpu-oom.context"));
+}
+
+#[test]
+fn what_nodes_do_not_have_in_common_is_pointed_out() {
+    let mut files = node_files("corpus/nccl-64-ranks-one-absent.d");
+    let text = files[2]
+        .text()
+        .replace("eth0", "docker0")
+        .replace("2.27.5+cuda12.9", "2.28.9+cuda12.9");
+    files[2].bytes = text.into_bytes();
+    let report = examine_texts(&files);
+    let told: Vec<&str> = report
+        .findings
+        .iter()
+        .filter(|f| f.id == "nodes.differ")
+        .map(|f| f.title.as_str())
+        .collect();
+    assert!(
+        told.iter()
+            .any(|t| t.contains("NCCL version") && t.contains("2.28.9 on node-c")),
+        "{told:?}"
+    );
+    assert!(
+        told.iter()
+            .any(|t| t.contains("interface") && t.contains("docker0 on node-c")),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_log_that_stops_tells_how_long_each_process_is_silent() {
+    let log = Text::read("corpus/shm-tiny-stuck.log");
+    let inputs = [coroner::intake::InputSpec::memory(log.name.clone(), log.bytes.clone())];
+    let report = |now: Option<&str>| {
+        let options = coroner::Options {
+            now: now.map(|t| coroner::time::Stamp::dated(t.parse().unwrap())),
+            ..coroner::Options::default()
+        };
+        coroner::examine(coroner::catalog::Catalog::shared().unwrap(), &inputs, &options)
+    };
+    let silent = |report: &Report| report.findings.iter().filter(|f| f.id == "stuck.silent").count();
+    let collected = report(Some("2026-11-29T15:37:47"));
+    assert!(silent(&collected) > 0, "{:?}", collected.findings);
+    let told = collected.findings.iter().find(|f| f.id == "stuck.silent").unwrap();
+    assert!(told.title.contains("collected"), "{}", told.title);
+}
