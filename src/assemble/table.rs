@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::launch::processes::{Process, ProcessId};
+use crate::launch::processes::{Process, ProcessId, ProcessRole};
 use crate::report::model::ProcessRow;
 use crate::verdict::Verdict;
 use crate::verdict::causality::Reason;
@@ -15,12 +15,18 @@ use super::waits::processes_in_words;
 /// Rows of the table.
 const MAX_ROWS: usize = 40;
 
-/// What makes two processes alike.
+/// Processes that are alike, with the event of their first failure.
+struct Members<'a> {
+    event: usize,
+    of: Vec<(ProcessId, &'a Process)>,
+}
+
+/// What makes two processes alike; the victim sorts first, then those that failed as it did.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Alike {
-    victim: bool,
-    role: u8,
-    same: bool,
+    other: bool,
+    unlike: bool,
+    role: ProcessRole,
     last_phase: Option<String>,
     exit: Option<String>,
     said: Option<&'static str>,
@@ -42,7 +48,7 @@ pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
         }
     }
     let machines = launches.machines(verdict.attempt);
-    let mut groups: BTreeMap<Alike, (usize, Vec<(ProcessId, &Process)>)> = BTreeMap::new();
+    let mut groups: BTreeMap<Alike, Members<'_>> = BTreeMap::new();
     for index in launches.active(verdict.attempt) {
         let id = ProcessId(index);
         let process = launches.processes.get(id);
@@ -65,21 +71,25 @@ pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
             continue;
         }
         let key = Alike {
-            victim: !victim,
-            role: u8::MAX - process.role as u8,
-            same: !same,
+            other: !victim,
+            unlike: !same,
+            role: process.role,
             last_phase,
             exit,
             said,
         };
         let event = failure.map_or(usize::MAX, |(_, f)| f.event);
-        let entry = groups.entry(key).or_insert((usize::MAX, Vec::new()));
-        entry.0 = entry.0.min(event);
-        entry.1.push((id, process));
+        let members = groups.entry(key).or_insert(Members {
+            event: usize::MAX,
+            of: Vec::new(),
+        });
+        members.event = members.event.min(event);
+        members.of.push((id, process));
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by_key(|(key, (event, _))| (key.victim, *event));
-    let row = |(key, (event, members)): (Alike, (usize, Vec<(ProcessId, &Process)>))| {
+    groups.sort_by_key(|(key, members)| (key.other, members.event));
+    let row = |(key, members): (Alike, Members<'_>)| {
+        let (event, members) = (members.event, members.of);
         let processes: Vec<&Process> = members.iter().map(|(_, p)| *p).collect();
         let nodes: std::collections::BTreeSet<&str> = processes.iter().filter_map(|p| p.node.as_deref()).collect();
         let place = (event != usize::MAX)
@@ -93,8 +103,8 @@ pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
                 [one] => Some((*one).to_owned()),
                 many => Some(format!("{} nodes", many.len())),
             },
-            victim: !key.victim,
-            same: !key.same,
+            victim: !key.other,
+            same: !key.unlike,
             last_phase: key.last_phase,
             said: key.said.map(ToOwned::to_owned),
             exit: key.exit,

@@ -267,7 +267,10 @@ pub fn processes_in_words(processes: &[&Process]) -> String {
         return ranks_in_words(&ranks);
     }
     match processes {
-        [one] => one.id.clone(),
+        [one] => match one.rank {
+            Some(rank) if !one.id.starts_with("rank") => format!("rank {rank} ({})", one.id),
+            _ => one.id.clone(),
+        },
         [first, ..] => format!("{} and {} like it", first.id, processes.len() - 1),
         [] => String::new(),
     }

@@ -94,7 +94,8 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
         .map(|(rank, _)| *rank)
         .collect();
     let all_told = out.told.is_some_and(|(came, all)| came >= all);
-    if !out.met && !all_told && !(out.came.is_empty() && out.told.is_none()) {
+    let nobody_waits = out.came.is_empty() && out.told.is_none();
+    if !(out.met || all_told || nobody_waits) {
         let nodes = Layout::of(launches, &ranks, out.world, &active);
         out.absent = (0..out.world)
             .filter(|rank| !out.came.contains(rank))
@@ -104,6 +105,7 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
                 process: ranks.get(&rank).copied(),
             })
             .collect();
+        name_the_nameless(launches, &active, &joined, &mut out.absent);
         // A store that one client more had joined than the logs show joining: whom it counted is not known.
         let hidden = out.told.is_some_and(|(came, _)| came as usize > out.came.len());
         if hidden && out.came.is_empty() {
@@ -111,6 +113,29 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
         }
     }
     Some(out)
+}
+
+/// A worker whose rank is not known may be any rank that fits its node, so that rank is not unheard. One that joined
+/// makes it unknown who did not.
+fn name_the_nameless(
+    launches: &Launches,
+    active: &BTreeSet<usize>,
+    joined: &BTreeSet<ProcessId>,
+    absent: &mut Vec<Absent>,
+) {
+    let all = active
+        .iter()
+        .map(|&i| (ProcessId(i), launches.processes.get(ProcessId(i))));
+    let nameless: Vec<(ProcessId, &Process)> = all
+        .filter(|(_, p)| p.rank.is_none() && !p.absorbed && p.role.is_worker_like())
+        .collect();
+    if nameless.iter().any(|(id, _)| joined.contains(id)) {
+        absent.clear();
+    }
+    for rank in absent.iter_mut().filter(|a| a.process.is_none()) {
+        let fits = |p: &Process| p.node.is_none() || rank.node.is_none() || p.node == rank.node;
+        rank.process = nameless.iter().find(|(_, p)| fits(p)).map(|(id, _)| *id);
+    }
 }
 
 fn figure(event: &Event, name: &str) -> Option<u32> {

@@ -167,7 +167,7 @@ pub fn layout_keys(name: &str) -> Vec<String> {
 }
 
 /// `node-b`, `head`, `worker_1`, `rank3`.
-fn is_node_name(text: &str) -> bool {
+pub fn is_node_name(text: &str) -> bool {
     let words = ["node", "host", "rank", "worker", "head", "master"];
     let rest = words.iter().find_map(|word| text.strip_prefix(word));
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphabetic()))

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Source;
-use super::files::{FileHint, hints};
+use super::files::{FileHint, hints, is_node_name};
 use super::links;
 use crate::catalog::Catalog;
 use crate::catalog::captures::Identity;
@@ -303,7 +303,9 @@ impl Processes {
 
     /// The node of a speaker, by the name its other lines use.
     fn node_of(&self, speaker: &Speaker, file: &FileHint) -> Option<Arc<str>> {
-        let node = speaker.node.clone().or_else(|| file.node.clone())?;
+        // A compose service that is named for a node stands for it; others share a host.
+        let service = speaker.container.clone().filter(|name| is_node_name(name));
+        let node = speaker.node.clone().or(service).or_else(|| file.node.clone())?;
         Some(self.aliases.get(&node).cloned().unwrap_or(node))
     }
 
