@@ -116,6 +116,8 @@ pub struct SignatureDef {
     /// Signature ids of the record that this line goes on with: its victim and figures are added there.
     #[serde(default)]
     pub completes: Vec<String>,
+    /// Only this global rank prints it: rank 0 keeps the store.
+    pub of_rank: Option<u32>,
     /// Sub-reason for causes whose remedies differ by it (`memlock`, `nofile`, `nproc`).
     pub reason: Option<String>,
     /// Title of the cause in this very form, where the general one is too vague.

@@ -170,6 +170,12 @@ impl Structure {
         site
     }
 
+    /// Whether a package was being built or installed: by its own recipe, `setup.py`, or by a tool that a row calls so.
+    pub fn is_build(&self, frames: &[Frame]) -> bool {
+        let tool = |f: &Frame| self.frame(f).is_some_and(|row| row.subsystem == "package build");
+        frames.iter().any(|f| module_fits(&f.file, "setup.py") || tool(f))
+    }
+
     /// Whose code the innermost frame is.
     pub fn origin(frames: &[Frame]) -> Option<Origin> {
         frames.last().map(|f| origin_of(&f.file))
@@ -197,11 +203,25 @@ fn boundary(path: &str, at: usize) -> bool {
     at == 0 || path.as_bytes().get(at - 1) == Some(&b'/')
 }
 
+/// What lies beside an engine's package in its source tree: recipes, tests and measuring scripts, no engine at work.
+const CHECKOUT: [&str; 8] = [
+    "/vllm/setup.py",
+    "/vllm/tests/",
+    "/vllm/benchmarks/",
+    "/vllm/examples/",
+    "/sglang/python/setup.py",
+    "/sglang/test/",
+    "/sglang/benchmark/",
+    "/sglang/examples/",
+];
+
 fn origin_of(file: &str) -> Origin {
     let file = file.replace('\\', "/");
     let has = |part: &str| file.contains(part);
     if has("/transformers_modules/") || has("vllm/model_executor/models/") || has("sglang/srt/models/") {
         Origin::ModelCode
+    } else if CHECKOUT.iter().any(|part| has(part)) {
+        Origin::UserScript
     } else if has("/vllm/") || has("/sglang/") || file.starts_with("vllm/") || has("/ray/") && has("-packages/") {
         Origin::Engine
     } else if has("-packages/") || has("/lib/python") || file.starts_with('<') {

@@ -173,6 +173,7 @@ impl Processes {
             table.join_pair(&pair);
         }
         table.link_kernel_pids(catalog, sources);
+        table.leave_pids_to_labels();
         table.name();
         table
     }
@@ -283,7 +284,8 @@ impl Processes {
     /// Lines that name only a rank (`[rank3]: `) are of the process that is known to have that rank.
     fn join_by_rank(&mut self) {
         for from in 0..self.list.len() {
-            let Some(bare) = self.list.get(from).filter(|p| p.pid.is_none() && p.label.is_none()) else {
+            let bare = |p: &&Process| p.pid.is_none() && p.label.is_none() && p.explicit | p.by_file;
+            let Some(bare) = self.list.get(from).filter(bare) else {
                 continue;
             };
             let Some(rank) = bare.rank else { continue };
@@ -298,6 +300,16 @@ impl Processes {
                 continue;
             };
             self.absorb(from, to);
+        }
+    }
+
+    /// A pid that unlabelled lines name, as uvicorn's do, is left to the process that has it in its label: unlabelled
+    /// lines may be anybody's.
+    fn leave_pids_to_labels(&mut self) {
+        let labelled = |p: &&Process| p.explicit || p.by_file;
+        let pids: Vec<_> = self.list.iter().filter(labelled).filter_map(|p| p.pid).collect();
+        for bare in self.list.iter_mut().filter(|p| !p.explicit && !p.by_file) {
+            bare.pid = bare.pid.filter(|pid| !pids.contains(pid));
         }
     }
 
@@ -535,7 +547,7 @@ fn key(
 }
 
 /// Kernel and Ray cut process names; a cut one is a prefix of the whole.
-fn same_label(own: &str, told: &str) -> bool {
+pub(crate) fn same_label(own: &str, told: &str) -> bool {
     let own = own.trim_start_matches("VLLM::").trim_start_matches("ray::");
     let told = told.trim_start_matches("VLLM::").trim_start_matches("ray::");
     own == told || told.len() >= 8 && own.starts_with(told)

@@ -95,7 +95,7 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
         phase::place(catalog, launches, attempt, index, &placed, &mut failure);
         failures.push(failure);
     }
-    phase::share(&mut failures);
+    phase::share(catalog, launches, attempt, &mut failures);
     demote_effects(catalog, launches, &mut failures);
     failures
 }
@@ -225,7 +225,7 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
 /// Whom a line tells of. A kill report over several lines names the node in the first and the process in a later one.
 fn victim_of(launches: &Launches, index: usize, event: &Event) -> Victim {
     let mut victim = event.victim.clone();
-    if victim.node.is_some() && victim.pid.is_none() && victim.label.is_none() {
+    if victim.node.is_some() && victim.pid.is_none() {
         let selects =
             |e: &&Event| e.place.input == event.place.input && e.figures.iter().any(|f| &*f.name == "victim_used_gib");
         let later = launches

@@ -3,6 +3,7 @@
 //! Owns the judgement of one attempt. Knows events and processes and no text: words are the catalog's and the
 //! report's. Never reads input.
 
+pub mod attribution;
 pub mod causality;
 pub mod confidence;
 pub mod failure;
@@ -13,7 +14,7 @@ pub mod ready;
 
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
-use crate::event::{Exception, ExitStatus, Fact, TracebackKind};
+use crate::event::{Exception, Fact, TracebackKind};
 use crate::launch::Launches;
 use crate::report::model::Outcome;
 
@@ -71,11 +72,11 @@ pub fn judge(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Verd
     verdict
 }
 
-fn convict(catalog: &Catalog, launches: &Launches, verdict: &mut Verdict) {
+fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
     let Some(root_index) = causality::root(catalog, launches, &verdict.failures) else {
         return;
     };
-    attribute(launches, &mut verdict.failures, root_index);
+    attribution::attribute(catalog, launches, &mut verdict.failures, root_index);
     let failures = &verdict.failures;
     let Some(root) = failures.get(root_index) else { return };
     verdict.root = Some(root_index);
@@ -148,28 +149,6 @@ fn phase_of_consequence(failures: &[Failure], explained: &[(usize, Reason)]) -> 
         .filter_map(|(i, _)| failures.get(*i));
     let fixed = |f: &&Failure| f.phase_basis >= PhaseBasis::Text && !f.survived;
     all.into_iter().find(fixed).and_then(|f| f.phase.clone())
-}
-
-/// A traceback without a prefix is of the process that its parent reports dead, if it reports exactly one.
-fn attribute(launches: &Launches, failures: &mut [Failure], root: usize) {
-    let Some(raw) = failures
-        .get(root)
-        .filter(|f| f.traceback.is_some() && f.process == f.teller)
-    else {
-        return;
-    };
-    if launches.processes.get(raw.process).explicit {
-        return;
-    }
-    let told = failures.iter().filter(|f| f.process != f.teller && !f.survived);
-    let ended = told
-        .filter(|f| f.exit.is_some_and(|e| matches!(e, ExitStatus::Code(c) if c != 0)) || f.worth == Worth::Carrier);
-    let dead: std::collections::BTreeSet<_> = ended.map(|f| f.process).collect();
-    if let (Some(&only), 1) = (dead.first(), dead.len())
-        && let Some(raw) = failures.get_mut(root)
-    {
-        raw.process = only;
-    }
 }
 
 /// Rival causes, best first: other named causes among the failures, each once.

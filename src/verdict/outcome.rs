@@ -3,9 +3,9 @@
 //! Owns what counts as a death before and after ready. Never picks the root.
 
 use crate::catalog::Catalog;
-use crate::catalog::schema::Role;
-use crate::catalog::structure::Origin;
-use crate::event::{ExitStatus, Program, TracebackKind};
+use crate::catalog::schema::{Role, SignatureDef};
+use crate::catalog::structure::{Origin, Structure};
+use crate::event::{ExitStatus, Fact, Frame, Program, Traceback, TracebackKind};
 use crate::launch::Launches;
 use crate::launch::processes::ProcessRole;
 use crate::report::model::Outcome;
@@ -13,6 +13,12 @@ use crate::report::model::Outcome;
 use super::causality::is_request_to_end;
 use super::failure::{Failure, Worth};
 use super::ready;
+
+/// Programs whose lines show a launch.
+const ENGINES: [&str; 4] = ["vllm", "sglang", "ray", "nccl"];
+
+/// Programs that tell of a launch's death from outside.
+const OBSERVERS: [&str; 3] = ["kernel", "k8s", "slurm"];
 
 /// Judges an attempt.
 pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &[Failure]) -> Outcome {
@@ -22,6 +28,10 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
             .of_attempt(attempt)
             .filter(move |&i| launches.events.get(i).and_then(|p| Launches::role(catalog, &p.event)) == Some(role))
     };
+    let other = role_at(Role::NoLaunch).next().is_some() || builds(catalog, launches, attempt);
+    if other && !of_a_launch(catalog, launches, attempt) {
+        return Outcome::NoLaunch;
+    }
     let stop = role_at(Role::Stop).last();
     let open = || failures.iter().filter(|f| !f.survived);
     if let Some(&first_ready) = ready.first() {
@@ -39,9 +49,6 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
             Outcome::Healthy
         };
     }
-    if is_other_program(catalog, launches, attempt, failures) {
-        return Outcome::NoLaunch;
-    }
     // What Ray forwards may have been caught, unless it names a mechanism and is the last that the log holds.
     let last = launches.of_attempt(attempt).last();
     let stands = |f: &Failure| !f.unproven || f.worth == Worth::Strong && Some(f.event) == last;
@@ -55,7 +62,6 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
         return Outcome::Stopped;
     }
     let launched = engine_speaks(catalog, launches, attempt);
-    let other = role_at(Role::NoLaunch).next().is_some();
     let engine = role_at(Role::Launch).next().is_some() || role_at(Role::Phase).next().is_some();
     if launched && (engine || !other) {
         Outcome::Running
@@ -81,17 +87,42 @@ fn engine_speaks(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool
     })
 }
 
-/// Whether the log is another server's or a build's, and no engine says a word or stands in a traceback.
-fn is_other_program(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &[Failure]) -> bool {
-    let other = |i: usize| {
-        let event = launches.events.get(i).map(|p| &p.event);
-        let signature = catalog.signature(event.and_then(|e| e.signature));
-        signature.is_some_and(|s| s.def.role == Role::NoLaunch && s.def.program == "other")
+/// Whether an exception arose while a package was built or installed.
+fn builds(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool {
+    tracebacks(launches, attempt).any(|t| t.chain.iter().any(|e| catalog.structure().is_build(&e.frames)))
+}
+
+/// Whether anything in the log is an engine's, Ray's or a distributed job's: a line of theirs, or their code at work.
+fn of_a_launch(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool {
+    let at_work = |frame: &Frame| {
+        matches!(
+            Structure::origin(std::slice::from_ref(frame)),
+            Some(Origin::Engine | Origin::ModelCode)
+        )
     };
-    let engine = |f: &Failure| matches!(f.origin, Some(Origin::Engine | Origin::ModelCode));
-    launches.of_attempt(attempt).any(other)
-        && !engine_speaks(catalog, launches, attempt)
-        && !failures.iter().any(engine)
+    let spoken = launches
+        .of_attempt(attempt)
+        .filter_map(|i| launches.events.get(i))
+        .any(|p| {
+            let def = catalog.signature(p.event.signature).map(|s| &s.def);
+            let marked = |d: &SignatureDef| matches!(d.role, Role::Launch | Role::Phase | Role::Ready);
+            let told = |d: &SignatureDef| d.role == Role::Root && OBSERVERS.contains(&d.program.as_str());
+            def.is_some_and(|d| marked(d) || told(d) || ENGINES.contains(&d.program.as_str()))
+                || p.event.speaker.rank.is_some()
+                || matches!(
+                    p.event.speaker.program,
+                    Program::Vllm | Program::Sglang | Program::Ray | Program::Nccl | Program::Torch
+                )
+        });
+    spoken || tracebacks(launches, attempt).any(|t| t.chain.iter().any(|e| e.frames.iter().any(at_work)))
+}
+
+fn tracebacks(launches: &Launches, attempt: usize) -> impl Iterator<Item = &Traceback> {
+    let events = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    events.filter_map(|p| match &p.event.fact {
+        Fact::Traceback(t) => Some(&**t),
+        _ => None,
+    })
 }
 
 /// Whether a failure after ready shows that the engine itself died, rather than one request or one client.

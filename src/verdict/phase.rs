@@ -49,16 +49,20 @@ pub fn place(
         .or_else(|| own.and_then(|s| s.def.phase.clone()));
     let marker = launches
         .phase_before(attempt, failure.process, index)
-        .map(ToOwned::to_owned);
+        .map(|phase| fitted(launches.engine, own.map_or(&[], |s| &s.def.phases), phase).to_owned());
     let teller_is_observer = matches!(
         launches.processes.get(failure.process).role,
         ProcessRole::Observer | ProcessRole::RayDaemon | ProcessRole::Main | ProcessRole::Driver
     );
     let others = || launches.furthest_before(attempt, index).map(ToOwned::to_owned);
     let usual = |cause: &str| catalog.cause(cause).and_then(|c| c.phase.clone());
+    // What kills tasks at work came after they had joined the cluster, whether or not they said what they were doing.
+    let came_so_far = |phase: &String| phase != "cluster-join" || !works_on_ray(launches, failure);
+    let had_work = |phase: &String| came_so_far(phase) || !filled_up(failure);
     let bind = text.as_deref() == Some("serve-start");
     // Frames of the forward pass before the server is ready: SGLang's own warm-up request, or a profile run.
-    let forward = failure.site.phase.as_deref() == Some("serving") && launches.engine != Engine::Ray;
+    let at_work = failure.site.phase.as_deref().or(text.as_deref());
+    let forward = at_work == Some("serving") && launches.engine != Engine::Ray;
     let marked = marker
         .clone()
         .or_else(others)
@@ -78,19 +82,27 @@ pub fn place(
         (Some(phase), PhaseBasis::Frame)
     } else if let Some(phase) = text {
         (Some(phase), PhaseBasis::Text)
-    } else if let Some(phase) = marker.filter(|_| !teller_is_observer) {
+    } else if let Some(phase) = marker.filter(|p| !teller_is_observer && had_work(p)) {
         (Some(phase), PhaseBasis::Marker)
-    } else if let Some(phase) = others().filter(|p| p != "cluster-join" || !works_on_ray(launches, failure)) {
+    } else if let Some(phase) = others().filter(came_so_far) {
         (Some(phase), PhaseBasis::Others)
     } else if let Some(phase) = joined(launches, failure, placed) {
         (Some(phase), PhaseBasis::Cause)
     } else if let Some(phase) = failure.cause.as_deref().and_then(usual) {
         (Some(phase), PhaseBasis::Cause)
+    } else if joins(launches, placed) {
+        (Some("cluster-join".to_owned()), PhaseBasis::Cause)
     } else {
         (None, PhaseBasis::None)
     };
     failure.phase = phase;
     failure.phase_basis = basis;
+    // Ray's daemons are the cluster: whatever they do at their start, the launch is joining it.
+    let early = |phase: &str| launches.engine.tier(phase) < launches.engine.tier("cluster-join");
+    let daemon = launches.processes.get(failure.process).role == ProcessRole::RayDaemon;
+    if daemon && failure.phase.as_deref().is_some_and(early) {
+        failure.phase = Some("cluster-join".to_owned());
+    }
     let elsewhere = signature.is_some_and(|s| {
         !s.def.only_in.is_empty() && failure.phase.as_ref().is_none_or(|p| !s.def.only_in.contains(p))
     });
@@ -125,21 +137,42 @@ fn joined(launches: &Launches, failure: &Failure, placed: &Placed) -> Option<Str
     let nccl = speaker.program == Program::Nccl;
     match launches.engine {
         Engine::Nccl | Engine::Torch if torch_rank || nccl => Some("distributed-init".to_owned()),
-        Engine::Ray => works_on_ray(launches, failure).then(|| "serving".to_owned()),
+        Engine::Ray if works_on_ray(launches, failure) => Some("serving".to_owned()),
+        // A log of NCCL's lines alone, beside which an engine's exception stands.
+        _ if nccl => Some("distributed-init".to_owned()),
         _ => None,
     }
+}
+
+/// Whether Ray's own library or torchrun's agent speaks, in a log that shows nothing of the processes they start.
+fn joins(launches: &Launches, placed: &Placed) -> bool {
+    let speaker = &placed.event.speaker;
+    let of = |engine: Engine, program: Program| launches.engine == engine && speaker.program == program;
+    of(Engine::Ray, Program::Ray) || of(Engine::Torch, Program::Torch) && speaker.rank.is_none()
+}
+
+/// A marker's phase, moved on to one in which the failure can occur: the marker between is missing. Which comes next
+/// is the engine's order; where none follows, the marker stands.
+fn fitted<'p>(engine: Engine, possible: &'p [String], marker: &'p str) -> &'p str {
+    let here = engine.tier(marker);
+    let later = possible.iter().filter(|p| engine.tier(p) > here);
+    let next = later.min_by_key(|p| engine.tier(p));
+    let fits = possible.iter().any(|p| p == marker);
+    next.filter(|_| !fits).map_or(marker, String::as_str)
 }
 
 /// Whether a job without an engine died of something that only happens to tasks and actors at work on a cluster that
 /// had come up.
 fn works_on_ray(launches: &Launches, failure: &Failure) -> bool {
     let cause = failure.cause.as_deref().unwrap_or("");
-    let of_work = cause.starts_with("host-mem.")
-        || matches!(
-            cause,
-            "ray.worker-died" | "ray.raylet-died" | "ray.node-died" | "env.disk-full"
-        );
+    let of_work = filled_up(failure) || matches!(cause, "ray.worker-died" | "ray.raylet-died" | "ray.node-died");
     launches.engine == Engine::Ray && of_work
+}
+
+/// Whether the failure is one of space that fills up with work.
+fn filled_up(failure: &Failure) -> bool {
+    let cause = failure.cause.as_deref().unwrap_or("");
+    cause.starts_with("host-mem.") || cause == "env.disk-full"
 }
 
 /// `gpu-oom.*`: the allocation is named after the phase it failed in.
@@ -182,7 +215,9 @@ fn resolve_by_phase(failure: &mut Failure, with_sizes: bool) {
 }
 
 /// Equal failures of several processes are in the same phase: where one printing does not tell it, another may.
-pub fn share(failures: &mut [Failure]) {
+pub fn share(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &mut [Failure]) {
+    take_from_report(failures);
+    take_from_method(catalog, launches, attempt, failures);
     let known: Vec<(String, String)> = failures
         .iter()
         .filter(|f| f.phase_basis >= PhaseBasis::Marker)
@@ -226,13 +261,71 @@ pub fn share(failures: &mut [Failure]) {
     }
     for failure in failures.iter_mut().filter(|f| f.phase_basis <= PhaseBasis::Others) {
         if let Some((_, phase)) = known.iter().find(|(key, _)| *key == failure.key) {
-            failure.phase = Some(phase.clone());
-            failure.phase_basis = PhaseBasis::Marker;
-            if failure.cause.as_deref() == Some("gpu-oom.other") {
-                failure.cause = Some("gpu-oom.*".to_owned());
-                failure.worth = Worth::Strong;
-                resolve_by_phase(failure, true);
-            }
+            settle(failure, phase, PhaseBasis::Marker);
         }
+    }
+}
+
+/// A process that goes on to report its own failure may say in which step it was: `Capture cuda graph failed`.
+fn take_from_report(failures: &mut [Failure]) {
+    let reports: Vec<(usize, ProcessId, String)> = failures
+        .iter()
+        .filter(|f| f.worth <= Worth::Downstream && f.phase_basis == PhaseBasis::Text && !f.after_ready)
+        .filter_map(|f| f.phase.clone().map(|phase| (f.event, f.process, phase)))
+        .collect();
+    for failure in failures
+        .iter_mut()
+        .filter(|f| f.phase_basis <= PhaseBasis::Others && f.worth > Worth::Downstream && !f.after_ready)
+    {
+        let own = |(event, process, _): &&(usize, ProcessId, String)| {
+            *process == failure.process && (failure.event..failure.event + REPORT).contains(event)
+        };
+        let Some((_, _, phase)) = reports.iter().find(own) else {
+            continue;
+        };
+        settle(failure, phase, PhaseBasis::Text);
+    }
+}
+
+/// Events within which a process reports its failure.
+const REPORT: usize = 10;
+
+/// A call that is reported to have failed names the method that ran in the workers, who ran it together. It tells the
+/// phase of those that fell silent in it, and of a worker whose own lines had not come so far.
+fn take_from_method(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &mut [Failure]) {
+    let structure = catalog.structure();
+    let methods = launches.of_attempt(attempt).filter_map(|i| {
+        let event = &launches.events.get(i)?.event;
+        let marker = Launches::role(catalog, event) == Some(Role::Phase);
+        event.method.as_deref().filter(|_| !marker)
+    });
+    let phases: std::collections::BTreeSet<&str> = methods.filter_map(|m| structure.phase_of_method(m)).collect();
+    let mut phases = phases.into_iter();
+    let (Some(phase), None) = (phases.next(), phases.next()) else {
+        return;
+    };
+    let engine = launches.engine;
+    for failure in failures
+        .iter_mut()
+        .filter(|f| f.phase_basis <= PhaseBasis::Marker && !f.after_ready)
+    {
+        let role = launches.processes.get(failure.process).role;
+        let of_workers = role.is_worker_like() || matches!(role, ProcessRole::Observer | ProcessRole::RayDaemon);
+        let behind = |now: &str| engine.tier(now) < engine.tier(phase);
+        let open = failure.phase_basis <= PhaseBasis::Cause || failure.phase.as_deref().is_none_or(behind);
+        if of_workers && open {
+            settle(failure, phase, PhaseBasis::Text);
+        }
+    }
+}
+
+/// Gives a failure the phase that something else told, and an out-of-memory the cause that follows from it.
+fn settle(failure: &mut Failure, phase: &str, basis: PhaseBasis) {
+    failure.phase = Some(phase.to_owned());
+    failure.phase_basis = basis;
+    if failure.cause.as_deref() == Some("gpu-oom.other") {
+        failure.cause = Some("gpu-oom.*".to_owned());
+        failure.worth = Worth::Strong;
+        resolve_by_phase(failure, true);
     }
 }

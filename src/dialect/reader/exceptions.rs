@@ -4,7 +4,7 @@
 //! lines together: that is the assembler's work.
 
 use super::{Mark, Reader, TEXT_LIMIT, cut};
-use crate::catalog::captures::{self, Captured};
+use crate::catalog::captures::Captured;
 use crate::catalog::matcher::{Hit, Text};
 use crate::catalog::schema::Role;
 use crate::catalog::{Catalog, Strength};
@@ -27,7 +27,7 @@ impl Reader<'_> {
             let (kind, message) = exception_line(text).or_else(|| repr_call(text)).unwrap_or(("", text));
             let hit = self.catalog.find(Text::Exception { kind, text: message })?;
             let signature = self.catalog.signature(hit.id)?;
-            let mut captured = captures::sort(&hit.captures);
+            let mut captured = self.captured(&hit);
             if let Some(deeper) = captured.inner.take().filter(|_| signature.def.quotes) {
                 buffer = deeper;
                 text = &buffer;
@@ -120,6 +120,10 @@ impl Reader<'_> {
         let mut event = self.event(exception.stated_at.clone(), speaker, Fact::Seen);
         event.signature = exception.signature;
         for (i, found) in captured.into_iter().enumerate() {
+            let own = chain.get(i).is_some_and(|e| !e.forwarded) && kind != TracebackKind::Ignored;
+            if i == chosen && own {
+                self.learn(speaker, &found);
+            }
             event.figures.extend(found.figures);
             event.settings.extend(found.settings);
             if i == chosen || event.victim.is_empty() {
@@ -202,7 +206,7 @@ impl Reader<'_> {
                 .find(|(start, _)| *start <= stated)
                 .map(|(_, p)| (*p).clone());
             stated_at = at.unwrap_or(stated_at);
-            captured = captures::sort(&hit.captures);
+            captured = self.captured(&hit);
             signature = Some(hit.id);
             let def = self.catalog.signature(hit.id).map(|s| &s.def);
             forwarded = def.is_some_and(|d| d.forwards);

@@ -14,7 +14,7 @@ use super::header::{self, Header, Level};
 use super::settings;
 use super::traceback::{Assembler, Block, Line, Taken, exception_line, looks_like_error};
 use crate::catalog::Catalog;
-use crate::catalog::captures::{self, Identity};
+use crate::catalog::captures::Identity;
 use crate::catalog::matcher::{Hit, Text};
 use crate::catalog::schema::Role;
 use crate::event::{Event, Fact, InputId, Place, Program, SignatureId, Speaker, TracebackKind};
@@ -300,7 +300,7 @@ impl<'c> Reader<'c> {
             return;
         };
         let role = signature.def.role;
-        let captured = captures::sort(&hit.captures);
+        let captured = self.captured(hit);
         self.benign_intro = (role == Role::Benign && head.logged).then(|| Intro {
             key: key_of(record, head),
             // `logger.exception` prints the traceback raw below its ERROR line; a warning above one is a coincidence.

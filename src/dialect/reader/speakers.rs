@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use super::{Heard, RECENT, Reader};
-use crate::catalog::captures::{Captured, Identity};
+use crate::catalog::captures::{self, Captured, Identity};
+use crate::catalog::matcher::Hit;
 use crate::dialect::header::Header;
 use crate::event::{Coords, Program, Speaker};
 use crate::record::Record;
@@ -15,6 +16,14 @@ use crate::time::Stamp;
 const MAX_SPEAKERS: usize = 20_000;
 
 impl Reader<'_> {
+    /// What a match says, in its groups and by being printed at all.
+    pub(super) fn captured(&self, hit: &Hit<'_>) -> Captured {
+        let mut captured = captures::sort(&hit.captures);
+        let rank = self.catalog.signature(hit.id).and_then(|s| s.def.of_rank);
+        captured.identity.rank = captured.identity.rank.or(rank);
+        captured
+    }
+
     pub(super) fn learn(&mut self, speaker: usize, captured: &Captured) {
         let Some(heard) = self.heard.get_mut(speaker) else {
             return;

@@ -1,0 +1,174 @@
+//! Whose failure it is and in which phase, where the line itself does not say; and that nothing is linked which the
+//! log does not link.
+
+mod common;
+
+use common::{Text, examine_texts};
+use coroner::report::model::{Outcome, Report};
+
+fn report(log: &str) -> Report {
+    examine_texts(&[Text::new("launch.log".to_owned(), log.as_bytes().to_vec())])
+}
+
+/// Pid and rank of the root's process.
+fn who(log: &str) -> (Option<i64>, Option<u32>) {
+    let report = report(log);
+    let root = report
+        .root
+        .as_ref()
+        .unwrap_or_else(|| panic!("no root: {}", report.headline));
+    let process = report
+        .processes
+        .iter()
+        .find(|p| Some(&p.id) == root.place.process.as_ref());
+    (
+        process.and_then(|p| p.pid),
+        root.place.rank.or(process.and_then(|p| p.rank)),
+    )
+}
+
+fn phase(log: &str) -> Option<String> {
+    report(log).phase
+}
+
+const NATIVE: &str = "\
+[2026-05-25 17:27:08] server_args=ServerArgs(model_path='/models/demo', tp_size=2)
+[2026-05-25 17:27:20 TP0] Load weight begin. avail mem=78.58 GB
+Fatal Python error: Aborted
+
+Thread 0x00007f54bb7ff6c0 (most recent call first):
+  File \"/usr/lib/python3.12/threading.py\", line 1075 in _bootstrap_inner
+";
+
+#[test]
+fn a_crash_without_a_prefix_is_of_the_process_that_its_parent_reports_crashed() {
+    let parent = "[2026-05-25 17:27:22] Subprocess scheduler_0 (pid=22741) crashed with exit code -6. Triggering SIGQUIT for cleanup...\n";
+    assert_eq!(who(&format!("{NATIVE}{parent}")).0, Some(22741));
+    let second = parent.replace("scheduler_0 (pid=22741)", "scheduler_1 (pid=22742)");
+    assert_eq!(
+        who(&format!("{NATIVE}{parent}{second}")).0,
+        None,
+        "either may have printed it"
+    );
+}
+
+const NCCL: &str = "\
+node-a:9484:9484 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth9
+node-a:9484:9484 [0] bootstrap.cc:114 NCCL WARN Bootstrap : no socket interface found
+[rank0]: Traceback (most recent call last):
+[rank0]:   File \"/usr/lib/python3/site-packages/torch/distributed/distributed_c10d.py\", line 3068, in all_reduce
+[rank0]:     work = group.allreduce([tensor], opts)
+[rank0]: torch.distributed.DistBackendError: NCCL error in: /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3135, invalid usage (run with NCCL_DEBUG=WARN for details), NCCL version 2.28.9
+[rank0]: ncclInvalidUsage: This usually reflects invalid usage of NCCL library.
+[rank0]: Last error:
+[rank0]: Bootstrap : no socket interface found
+";
+
+#[test]
+fn a_failure_told_under_one_pid_and_under_one_rank_is_of_one_process() {
+    assert_eq!(who(NCCL), (Some(9484), Some(0)));
+    let other = "node-a:9485:9485 [1] bootstrap.cc:114 NCCL WARN Bootstrap : no socket interface found\n";
+    assert_eq!(who(&format!("{NCCL}{other}")).1.filter(|_| who(NCCL).0.is_none()), None);
+    let both = who(&format!("{other}{NCCL}"));
+    assert!(
+        both.0.is_none() || both.1.is_none(),
+        "two pids tell it, so no rank is known: {both:?}"
+    );
+}
+
+const ELASTIC: &str = "\
+W1129 14:13:20.228000 18 torch/distributed/elastic/multiprocessing/api.py:1028] Sending process 24 closing signal SIGTERM
+E1129 14:13:27.590000 18 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: -9) local_rank: 1 (pid: 25) of binary: /usr/bin/python
+";
+const KERNEL: &str = "\
+[ 2422.211010] python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0
+[ 2422.211575] Memory cgroup out of memory: Killed process 26964 (python) total-vm:4692396kB, anon-rss:1547876kB, file-rss:276392kB, shmem-rss:0kB, UID:0 pgtables:4544kB oom_score_adj:0
+";
+
+#[test]
+fn the_kernels_victim_is_the_one_process_that_the_log_reports_killed() {
+    assert_eq!(who(&format!("{ELASTIC}{KERNEL}")).0, Some(25));
+    let second = "E1129 14:13:27.590000 18 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: -9) local_rank: 0 (pid: 24) of binary: /usr/bin/python\n";
+    assert_eq!(
+        who(&format!("{ELASTIC}{second}{KERNEL}")).0,
+        Some(26964),
+        "either may be the one"
+    );
+}
+
+#[test]
+fn what_names_its_own_pid_or_rank_is_known_by_it() {
+    let uvicorn = "INFO:     Started server process [60858]\nINFO:     Waiting for application startup.\n\
+        ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use\n";
+    assert_eq!(who(uvicorn).0, Some(60858));
+    let store = "Traceback (most recent call last):\n  File \"/usr/lib/python3/site-packages/torch/distributed/rendezvous.py\", line 189, in _create_c10d_store\n    return TCPStore(\ntorch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/4 clients joined.\n";
+    assert_eq!(who(store).1, Some(0), "rank 0 keeps the store");
+    let watchdog = "[2025-11-22 21:32:46 TP0] Watchdog timeout (self.watchdog_timeout=300)\n\
+        [2025-11-22 21:32:46 TP0] Pyspy failed to dump PID 63544.   Error: /bin/sh: py-spy: command not found\n";
+    assert_eq!(who(watchdog).0, Some(63544));
+}
+
+const SERVER: &str = "\
+(APIServer pid=4234) INFO 11-29 14:15:33 [api_utils.py:339] vLLM server version 0.32.0, serving model /models/demo
+(EngineCore pid=4301) INFO 11-29 14:15:40 [core.py:109] Initializing a V1 LLM engine (v0.32.0) with config: model='/models/demo'
+";
+
+#[test]
+fn a_raw_traceback_that_begins_at_a_script_is_of_the_server() {
+    let raw = |first: &str| {
+        format!(
+            "{SERVER}Traceback (most recent call last):\n  File \"/usr/bin/vllm\", line 8, in {first}\n    sys.exit(main())\n  \
+             File \"/usr/lib/python3/site-packages/vllm/entrypoints/openai/api_server.py\", line 90, in build_app\n    f()\n\
+             AttributeError: 'State' object has no attribute 'demo'\n"
+        )
+    };
+    assert_eq!(who(&raw("<module>")).0, Some(4234));
+    assert_eq!(
+        who(&raw("_bootstrap")).0,
+        None,
+        "a child's, and which child it was is not told"
+    );
+}
+
+#[test]
+fn the_phase_of_a_failure_is_told_by_what_stands_around_it() {
+    // The markers between sizing the cache and warming up are cut off; the text itself can only be of the warm-up.
+    let sampler = "(EngineCore_DP0 pid=44265) INFO 07-26 10:24:21 [kv_cache_utils.py:1314] GPU KV cache size: 45,968 tokens\n\
+        (EngineCore_DP0 pid=44265) ERROR 07-26 10:24:28 [core.py:1100] RuntimeError: CUDA out of memory occurred when warming up sampler with 256 dummy requests. Please try lowering `max_num_seqs`\n";
+    assert_eq!(phase(sampler).as_deref(), Some("warmup"));
+    let capture = "RuntimeError: Runtime check failed at /sgl/jit_kernel/include/sgl_kernel/distributed/custom_all_reduce.cuh:37: CUDA error: invalid argument\n\
+        Exception: Capture cuda graph failed\n";
+    assert_eq!(phase(capture).as_deref(), Some("graph-capture"));
+    let method = "(VllmWorkerProcess pid=205) ERROR 08-09 02:51:10 [multiproc_worker_utils.py:242] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 2 has a total capacity of 14.62 GiB of which 3.31 MiB is free.\n\
+        (VllmWorkerProcess pid=207) ERROR 08-09 02:51:10 [multiproc_worker_utils.py:242] Exception in worker VllmWorkerProcess while processing method load_model.\n";
+    assert_eq!(phase(method).as_deref(), Some("weight-load"));
+    let without = method
+        .lines()
+        .next()
+        .map(|line| format!("{line}\n"))
+        .unwrap_or_default();
+    assert_eq!(phase(&without), None);
+}
+
+const BUILD: &str = "\
+Building wheels for collected packages: demo
+  Building wheel for demo (setup.py): started
+Traceback (most recent call last):
+  File \"/home/user/vllm/setup.py\", line 238, in build_extensions
+    subprocess.check_call([\"cmake\", *build_args], cwd=self.build_temp)
+subprocess.CalledProcessError: Command '['cmake', '--build', '.']' returned non-zero exit status 1.
+";
+
+#[test]
+fn a_failed_build_is_no_launch_and_hides_none() {
+    let outcome = |log: &str| report(log).outcome;
+    assert_eq!(outcome(BUILD), Outcome::NoLaunch);
+    let bare: String = BUILD.lines().skip(2).map(|line| format!("{line}\n")).collect();
+    assert_eq!(outcome(&bare), Outcome::NoLaunch, "the recipe alone tells a build");
+    let tests = "============================= test session starts ==============================\n\
+        Traceback (most recent call last):\n  File \"/home/user/demo/test_it.py\", line 3, in test_it\n    assert x\nKeyError: 'x'\n";
+    assert_eq!(outcome(tests), Outcome::NoLaunch);
+    let launch = "Traceback (most recent call last):\n  File \"/usr/lib/python3/site-packages/vllm/config/model.py\", line 9, in __post_init__\n    f()\nKeyError: 'x'\n";
+    assert_eq!(outcome(&format!("{BUILD}{launch}")), Outcome::Failed);
+    assert_eq!(outcome(&format!("{tests}{SERVER}{launch}")), Outcome::Failed);
+}
