@@ -35,7 +35,7 @@ pub(super) fn glog(input: &str) -> IResult<&str, Header<'_>> {
 /// `INFO:     Started server process [1]`.
 pub(super) fn uvicorn(input: &str) -> IResult<&str, Header<'_>> {
     let (rest, level) = level_name(input)?;
-    let (rest, _) = (char(':'), tag("  "), space0).parse(rest)?;
+    let (rest, _) = (char(':'), alt((tag("  "), tag("\t"))), space0).parse(rest)?;
     Ok((
         rest,
         Header {
