@@ -169,7 +169,8 @@ impl Signature {
             Role::Root if self.strength == Strength::Generic => 1 + u8::from(!exception),
             Role::Note => u8::from(!exception),
             // A long report may hold a harmless sentence, or how a tool says that it gave up; the reason beside it counts.
-            Role::Benign | Role::Consequence if exception => 1,
+            Role::Benign if exception => 1,
+            Role::Consequence if exception && self.exception.is_none() => 1,
             _ => 2,
         }
     }

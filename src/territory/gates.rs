@@ -27,7 +27,7 @@ const GATES: &[&str] = &[
     "SystemExit",
     // Libraries.
     "NCCL WARN",
-    "out of memory",
+    "ut of memory",
     "Watchdog",
     "timed out",
     "Connection closed",
@@ -37,7 +37,6 @@ const GATES: &[&str] = &[
     // Ends of processes.
     "Killed",
     "killed",
-    "Kill process",
     "Killing",
     "SIGKILL",
     "SIGTERM",
@@ -68,6 +67,7 @@ const GATES: &[&str] = &[
     "NVRM: ",
     "Back-off",
     "Preempted",
+    "low on resource",
     "Warning  ",
     // Where a launch begins, and where it is ready.
     "startup complete",
