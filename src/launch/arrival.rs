@@ -127,7 +127,8 @@ fn name_the_nameless(
         .iter()
         .map(|&i| (ProcessId(i), launches.processes.get(ProcessId(i))));
     let nameless: Vec<(ProcessId, &Process)> = all
-        .filter(|(_, p)| p.rank.is_none() && !p.absorbed && p.role.is_worker_like())
+        // One that is only told of, as by an agent, need not be another than the ranks that are known.
+        .filter(|(_, p)| p.rank.is_none() && !p.absorbed && p.role.is_worker_like() && p.last_line.1 > 0)
         .collect();
     if nameless.iter().any(|(id, _)| joined.contains(id)) {
         absent.clear();
