@@ -172,10 +172,10 @@ impl Reader<'_> {
             message.push_str(line.strip_prefix("  Value error, ").unwrap_or(line));
         }
         let mut kind = raw.kind;
-        if let Some((line, inner)) = self.wrapped(&kind, &message) {
+        if let Some((line, inner, at)) = self.wrapped(&kind, &message) {
             // The type only wraps: what it carries is the exception.
-            let start = starts.get(line).map_or(0, |(start, _)| *start);
-            let text = message.split_off(start + inner.len() + ": ".len());
+            let text = message.get(at..).unwrap_or_default().to_owned();
+            message.truncate(at);
             starts.drain(..line.min(starts.len()));
             let taken = message.len();
             for (start, _) in &mut starts {
@@ -276,18 +276,21 @@ impl Reader<'_> {
         again.map(|found| Hit { at: 0, ..found }).or(hit)
     }
 
-    /// The exception that one of a type which only wraps carries in its message: line of the message, and type. Only where
-    /// no signature knows the message as it stands.
-    pub(super) fn wrapped(&self, kind: &str, message: &str) -> Option<(usize, String)> {
+    /// The exception that one of a type which only wraps carries in its message: line of the message, type, and the byte at
+    /// which its own message begins. Only where no signature knows the message as it stands.
+    pub(super) fn wrapped(&self, kind: &str, message: &str) -> Option<(usize, String, usize)> {
         let wraps = self.catalog.structure().exception(kind).is_some_and(|row| row.wrapper);
         if !wraps || self.catalog.find(Text::Exception { kind, text: message }).is_some() {
             return None;
         }
-        let mut lines = message.split('\n').take(WRAPPED_LINES).enumerate();
-        lines.find_map(|(i, line)| {
-            let (inner, _) = exception_line(line)?;
-            looks_like_error(inner).then(|| (i, inner.to_owned()))
-        })
+        let mut start = 0;
+        for (i, line) in message.split('\n').take(WRAPPED_LINES).enumerate() {
+            if let Some((inner, text)) = exception_line(line).filter(|(inner, _)| looks_like_error(inner)) {
+                return Some((i, inner.to_owned(), start + line.len() - text.len()));
+            }
+            start += line.len() + 1;
+        }
+        None
     }
 }
 
