@@ -32,12 +32,13 @@ pub fn attribute(catalog: &Catalog, launches: &mut Launches, failures: &mut [Fai
 fn owner(catalog: &Catalog, launches: &Launches, failures: &[Failure], root: usize) -> Option<ProcessId> {
     let failure = failures.get(root)?;
     let process = launches.processes.get(failure.process);
-    if failure.process != failure.teller {
-        return (process.last_line.1 == 0).then(|| killed(launches, failures, root))?;
-    }
     let signature = launches.signature(catalog, failure.event);
-    let observer =
-        process.role == ProcessRole::Observer || signature.is_some_and(|s| OBSERVERS.contains(&s.def.program.as_str()));
+    let observer = launches.processes.get(failure.teller).role == ProcessRole::Observer
+        || signature.is_some_and(|s| OBSERVERS.contains(&s.def.program.as_str()));
+    if failure.process != failure.teller {
+        let silent = process.last_line.1 == 0;
+        return killed(launches, failures, failure).filter(|_| observer && silent);
+    }
     if observer {
         return only(dead(failures, failure, &|e| e == ExitStatus::Signal(9)));
     }
@@ -82,12 +83,8 @@ fn dead(failures: &[Failure], root: &Failure, how: &dyn Fn(ExitStatus) -> bool) 
 
 /// Whom a kernel's kill hit, whose pid no line of the log has: a container counts its own. It is the process that the
 /// log itself reports killed, where that is a single one and their names, as far as told, agree.
-fn killed(launches: &Launches, failures: &[Failure], root: usize) -> Option<ProcessId> {
-    let failure = failures.get(root)?;
+fn killed(launches: &Launches, failures: &[Failure], failure: &Failure) -> Option<ProcessId> {
     let victim = launches.processes.get(failure.process);
-    if launches.processes.get(failure.teller).role != ProcessRole::Observer {
-        return None;
-    }
     let agrees = |process: &Process| match (&process.label, &victim.label) {
         (Some(own), Some(told)) => same_label(own, told),
         _ => true,
