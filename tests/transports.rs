@@ -1,6 +1,6 @@
 //! Every transport over the corpus: what it puts round a log comes off again, and nothing of the program's text does.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use coroner::envelope::{Peeler, Profile};
 
@@ -82,14 +82,28 @@ const TRANSPORTS: [Transport; 17] = [
     ("markdown quote", |_, l| format!("> {l}")),
 ];
 
+/// Whether the label of a log says that it came through a transport or a paste of its own.
+fn is_wrapped(log: &Path) -> bool {
+    const OWN: &[&str] = &[
+        "cri-conmon",
+        "journald",
+        "journald-short-precise",
+        "github",
+        "kubectl-describe",
+    ];
+    let label = std::fs::read_to_string(log.with_extension("json")).unwrap();
+    let label: serde_json::Value = serde_json::from_str(&label).unwrap();
+    let of = label["wrapping"].as_array().into_iter().flatten();
+    of.filter_map(|w| w.as_str()).any(|w| OWN.contains(&w))
+}
+
 /// The logs of the corpus that no transport has wrapped yet, without lines that carriage returns make several.
 fn logs() -> Vec<(PathBuf, String)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let mut logs = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
-        let wrapped = path.file_name().unwrap().to_string_lossy().starts_with("wrap-");
-        if path.extension().is_none_or(|e| e != "log") || wrapped {
+        if path.extension().is_none_or(|e| e != "log") || is_wrapped(&path) {
             continue;
         }
         let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
