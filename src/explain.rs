@@ -161,7 +161,7 @@ fn cause_page(page: &mut Page, catalog: &Catalog, cause: &CauseDef) {
     page.section("What to look at next");
     for next in &cause.next_evidence {
         page.item("- ", &format!("{}: {}", next.what, next.why));
-        page.command(&next.command);
+        page.command(&crate::remedy::template::plain(&next.command).unwrap_or_else(|| next.command.clone()));
     }
     page.sources(&cause.sources);
 }
@@ -228,7 +228,8 @@ fn signature_page(page: &mut Page, catalog: &Catalog, signature: &Signature) {
     page.section("Lines it leaves alone");
     def.no_match.iter().for_each(|sample| page.quote(sample));
     page.section("Where the line's own advice is wrong");
-    for (cause, why) in &def.wrong_advice {
+    for (cause, wrong) in &def.wrong_advice {
+        let why = crate::remedy::template::plain(&wrong.why).unwrap_or_else(|| wrong.why.clone());
         page.item("- ", &format!("{cause}: {why}"));
     }
     page.sources(std::slice::from_ref(&def.source));

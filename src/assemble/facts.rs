@@ -8,7 +8,8 @@ use crate::catalog::Catalog;
 use crate::event::Program;
 use crate::launch::Launches;
 use crate::launch::machine::Engine;
-use crate::remedy::Evidence;
+use crate::remedy::evidence::Elsewhere;
+use crate::remedy::{Evidence, patch};
 use crate::report::model::{Launch, LaunchIds, Measurement, Platform};
 use crate::time::Stamp;
 use crate::verdict::Verdict;
@@ -35,6 +36,10 @@ const LAUNCH_WIDE: &[&str] = &[
     "activation_peak_gib",
     "non_torch_gib",
 ];
+/// Figures that each rank has of its own, about the same on all: another rank's is told as that rank's.
+const PER_RANK: &[&str] = &["kv_available_gib"];
+/// Captured beside settings, but none of the launch.
+const NOT_SETTINGS: &[&str] = &["other_pid", "oom_hint", "blocking_hint", "command", "argv"];
 
 /// What is known of the launch.
 pub struct Facts {
@@ -56,6 +61,8 @@ pub struct Facts {
     pub under: Vec<&'static str>,
     /// Other holders of the device: pid, GiB.
     pub other_holders: Vec<(i64, f64)>,
+    /// What other processes say of quantities that the root's process has too.
+    pub elsewhere: BTreeMap<String, Elsewhere>,
 }
 
 /// Collects the facts of the verdict's attempt.
@@ -71,8 +78,8 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         unified: None,
         under: Vec::new(),
         other_holders: Vec::new(),
+        elsewhere: BTreeMap::new(),
     };
-    let mut wide: BTreeMap<String, f64> = BTreeMap::new();
     let mut programs: BTreeMap<&str, ()> = BTreeMap::new();
     for index in launches.of_attempt(verdict.attempt) {
         let Some(placed) = launches.events.get(index) else {
@@ -97,8 +104,12 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
             let before = root.is_none_or(|r| index <= r.event);
             if own && before {
                 facts.figures.insert(figure.name.to_string(), figure.value);
-            } else if LAUNCH_WIDE.contains(&&*figure.name) {
-                wide.entry(figure.name.to_string()).or_insert(figure.value);
+            } else if LAUNCH_WIDE.contains(&&*figure.name) || before && PER_RANK.contains(&&*figure.name) {
+                let other = || Elsewhere {
+                    value: figure.value,
+                    process: who.id.clone(),
+                };
+                facts.elsewhere.entry(figure.name.to_string()).or_insert_with(other);
             }
             if facts.measurements.len() < MAX_MEASUREMENTS {
                 facts.measurements.push(Measurement {
@@ -124,8 +135,11 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
             facts.unified = Some(true);
         }
     }
-    for (name, value) in wide {
-        facts.figures.entry(name).or_insert(value);
+    facts.elsewhere.retain(|name, _| !facts.figures.contains_key(name));
+    for (name, other) in &facts.elsewhere {
+        if LAUNCH_WIDE.contains(&name.as_str()) {
+            facts.figures.insert(name.clone(), other.value);
+        }
     }
     normalise(&mut facts.figures);
     if let Some(gpu) = facts.settings.get("gpu_name") {
@@ -229,6 +243,18 @@ fn under(launches: &Launches, programs: &BTreeMap<&str, ()>) -> Vec<&'static str
     if has("slurm") {
         under.push("slurm");
     }
+    let placed = |wanted: bool| {
+        let processes = launches.processes.all();
+        processes
+            .iter()
+            .any(|p| p.container.is_some() && p.node.is_some() == wanted)
+    };
+    // kubectl puts the pod before the container, Compose its service alone.
+    if placed(true) && !has("k8s") {
+        under.push("kubernetes");
+    } else if placed(false) {
+        under.push("compose");
+    }
     if has("docker") || launches.processes.all().iter().any(|p| p.container.is_some()) {
         under.push("docker");
     }
@@ -262,7 +288,10 @@ impl Facts {
             under: self.under.clone(),
             phase: verdict.phase.as_deref(),
             process: Some(who.id.as_str()),
+            pid: who.pid,
+            node: who.node.as_deref(),
             device: who.device,
+            elsewhere: &self.elsewhere,
             other_holders: self.other_holders.clone(),
         }
     }
@@ -289,11 +318,12 @@ impl Facts {
         let settings = self
             .settings
             .iter()
+            .filter(|(name, _)| !NOT_SETTINGS.contains(&name.as_str()))
             .take(256)
             .map(|(k, v)| (k.clone(), json_value(v)))
             .collect();
         Launch {
-            command: None,
+            command: patch::argv(&self.settings).and_then(|argv| patch::in_shell(&argv)),
             model: self.model.clone(),
             settings,
             platform: Platform {

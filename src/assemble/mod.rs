@@ -4,16 +4,18 @@
 
 mod evidence;
 mod facts;
+mod next;
+mod overruled;
 mod places;
 mod story;
 
 use crate::catalog::Catalog;
 use crate::launch::Launches;
 use crate::ledger::account;
-use crate::remedy::{Advice, advise};
+use crate::remedy::advise;
 use crate::report::model::{
-    Alternative, Attempt, Cause, Engine, Examined, ExceptionReport, Finding, FrameReport, LogState, NextEvidence,
-    Outcome, Overruled, ProgramInfo, Remedy, Report, Retry, Root, SCHEMA,
+    Alternative, Attempt, Cause, Engine, Examined, ExceptionReport, Finding, FrameReport, LogState, Outcome,
+    ProgramInfo, Remedy, Report, Root, SCHEMA,
 };
 use crate::verdict::fingerprint::fingerprint;
 use crate::verdict::{Verdict, exception_of};
@@ -49,18 +51,17 @@ pub fn assemble(
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
     let exception = root.and_then(|f| exception_of(launches, f));
     let facts = facts::gather(catalog, launches, verdict);
-    let advice = root.zip(verdict.cause.as_deref()).map(|(failure, cause)| {
+    let known = root.zip(verdict.cause.as_deref()).map(|(failure, cause)| {
         let reason = launches
             .signature(catalog, failure.event)
             .and_then(|s| s.def.reason.as_deref());
-        let evidence = facts.advice_evidence(cause, reason, verdict, launches, failure);
-        (
-            advise(catalog.causes(), catalog.remedies(), &evidence),
-            account(&evidence),
-        )
+        facts.advice_evidence(cause, reason, verdict, launches, failure)
     });
-    let (advice, memory) = advice.unzip();
-    let advice = advice.unwrap_or_else(|| no_advice(verdict.outcome));
+    let advice = known.as_ref().map_or_else(
+        || next::without_a_failure(verdict.outcome),
+        |known| advise(catalog.causes(), catalog.remedies(), known),
+    );
+    let log = log_state(catalog, launches, verdict, input.ends_mid_line);
     let shown = evidence::choose(catalog, launches, verdict, &names);
     let cause = verdict.cause.as_deref().map(|id| Cause {
         id: id.to_owned(),
@@ -118,83 +119,26 @@ pub fn assemble(
         findings,
         figures: facts.figures.clone(),
         measurements: facts.measurements.clone(),
-        memory: memory.flatten(),
+        memory: known.as_ref().and_then(account),
         remedies: with_evidence(advice.remedies),
         will_not_help: advice.will_not_help,
-        overruled_advice: overruled(catalog, launches, verdict),
+        overruled_advice: known
+            .as_ref()
+            .map(|known| overruled::find(catalog, launches, verdict, known))
+            .unwrap_or_default(),
         retry: advice.retry,
-        next_evidence: still_wanted(advice.next_evidence, input.names),
+        next_evidence: next::wanted(catalog, advice.next_evidence, known.as_ref(), &log, input.names),
         owner: advice.owner,
         launch: facts.launch(launches, verdict, root.map(|f| f.event)),
         processes: names.processes(verdict),
         timeline: names.timeline(verdict),
         attempts: all.iter().map(|v| attempt(launches, v)).collect(),
         fingerprint: print,
-        log: log_state(catalog, launches, verdict, input.ends_mid_line),
+        log,
         examined: input.examined,
         confidence_terms: verdict.terms.clone(),
         cause,
     }
-}
-
-/// What is said about trying again where nothing failed.
-fn no_advice(outcome: Outcome) -> Advice {
-    let (verdict, why) = match outcome {
-        Outcome::Running => ("unknown", "The log does not show how the launch ends."),
-        _ => ("unknown", "Nothing failed."),
-    };
-    let retry = Retry {
-        verdict: verdict.to_owned(),
-        why: why.to_owned(),
-        same_node: None,
-        after: None,
-    };
-    Advice {
-        remedies: Vec::new(),
-        will_not_help: Vec::new(),
-        retry,
-        next_evidence: if outcome == Outcome::Running {
-            ask_the_running()
-        } else {
-            Vec::new()
-        },
-        owner: "unknown".to_owned(),
-    }
-}
-
-/// What tells more of a launch whose log simply ends.
-fn ask_the_running() -> Vec<NextEvidence> {
-    let ask = |what: &str, why: &str, command: &str| NextEvidence {
-        what: what.to_owned(),
-        why: why.to_owned(),
-        command: command.to_owned(),
-    };
-    vec![
-        ask(
-            "What each process of the launch is doing, on every node",
-            "The log ends in mid-phase without a failure; the stacks tell work from a wait.",
-            "py-spy dump --pid PID",
-        ),
-        ask(
-            "Whether the kernel ended one of them",
-            "A process that is killed from outside writes nothing.",
-            "dmesg -T | grep -iE 'killed process|out of memory|NVRM'",
-        ),
-    ]
-}
-
-/// What to look at next, less what is among the inputs.
-fn still_wanted(wanted: Vec<NextEvidence>, inputs: &[String]) -> Vec<NextEvidence> {
-    let given = |file: &str| {
-        inputs
-            .iter()
-            .any(|i| i.rsplit('/').next().is_some_and(|name| name.starts_with(file)))
-    };
-    let has = |w: &NextEvidence, file: &str| w.command.contains(file) && given(file);
-    wanted
-        .into_iter()
-        .filter(|w| !["raylet.out", "gcs_server.out", "dmesg"].iter().any(|f| has(w, f)))
-        .collect()
 }
 
 /// Every remedy rests on the root, which is evidence 0.
@@ -273,35 +217,6 @@ fn exception_report(launches: &Launches, verdict: &Verdict, exception: &crate::e
         chain: chain.unwrap_or_default(),
         origin: root.and_then(|f| f.origin).map(|o| o.id().to_owned()),
     }
-}
-
-fn overruled(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Vec<Overruled> {
-    let Some(cause) = verdict.cause.as_deref() else {
-        return Vec::new();
-    };
-    let family = format!("{}.*", cause.split('.').next().unwrap_or(""));
-    let mut out: Vec<Overruled> = Vec::new();
-    for index in launches.of_attempt(verdict.attempt) {
-        let Some(placed) = launches.events.get(index) else {
-            continue;
-        };
-        let Some(signature) = catalog.signature(placed.event.signature) else {
-            continue;
-        };
-        let advice = &signature.def.wrong_advice;
-        let Some(why) = advice.get(cause).or_else(|| advice.get(&family)) else {
-            continue;
-        };
-        if out.iter().all(|o| o.why != *why) && out.len() < 5 {
-            let place = &placed.event.place;
-            out.push(Overruled {
-                line: place.line,
-                text: place.text.to_string(),
-                why: why.clone(),
-            });
-        }
-    }
-    out
 }
 
 fn attempt(launches: &Launches, verdict: &Verdict) -> Attempt {

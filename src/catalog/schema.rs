@@ -123,7 +123,7 @@ pub struct SignatureDef {
     pub tags: Vec<String>,
     /// The advice in this line is wrong for these causes (`id` or `family.*`) for the reason given.
     #[serde(default)]
-    pub wrong_advice: BTreeMap<String, String>,
+    pub wrong_advice: BTreeMap<String, WrongAdvice>,
     /// Version range of the program, `0.9.1..0.13.0`, `0.20..`, or empty for all.
     #[serde(default)]
     pub versions: String,
@@ -158,6 +158,45 @@ pub struct FrameDef {
     /// The phase is that of the caller if an outer frame of the table says so (nested work takes the outer phase).
     #[serde(default)]
     pub defer: bool,
+}
+
+/// Why advice that a line gives is wrong: the reason alone, or with what it is about and when it holds.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "AdviceForm")]
+pub struct WrongAdvice {
+    /// The advice, where the whole line would bury it. Takes the placeholders of remedies; without a value for one of
+    /// them the line did not give the advice.
+    pub advice: Option<String>,
+    /// Why it is wrong; takes the same placeholders.
+    pub why: String,
+    /// Conditions as in remedies; empty for always.
+    pub when: Vec<String>,
+}
+
+/// The two spellings of [`WrongAdvice`].
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum AdviceForm {
+    Reason(String),
+    Full {
+        advice: Option<String>,
+        why: String,
+        #[serde(default)]
+        when: Vec<String>,
+    },
+}
+
+impl From<AdviceForm> for WrongAdvice {
+    fn from(form: AdviceForm) -> Self {
+        match form {
+            AdviceForm::Reason(why) => Self {
+                advice: None,
+                why,
+                when: Vec::new(),
+            },
+            AdviceForm::Full { advice, why, when } => Self { advice, why, when },
+        }
+    }
 }
 
 /// A row of the table of places that fail in one way: an engine's own check, or a library's call with one error.
@@ -221,6 +260,9 @@ pub struct NoHelpDef {
     /// Engines it is said for; empty for all.
     #[serde(default)]
     pub engines: Vec<String>,
+    /// Conditions that must not hold, as in remedies: what is advised on this evidence is not called vain.
+    #[serde(default)]
+    pub unless: Vec<String>,
 }
 
 /// One command that would show what the log cannot.

@@ -339,6 +339,9 @@ impl<'c> Reader<'c> {
         event.signature = Some(hit.id);
         event.settings = captured.settings;
         event.settings.extend(settings::parse(message));
+        event
+            .settings
+            .extend(settings::argv(message).map(|argv| ("argv".into(), argv.into())));
         let said = [
             ("engine_version", &captured.identity.version),
             ("model", &captured.identity.model),

@@ -24,6 +24,8 @@ const OPENERS: &[(&str, char)] = &[
     ("args: Namespace(", ')'),
     (") with config: ", '\0'),
 ];
+/// Settings whose flag takes several words.
+const LISTS: &[&str] = &["served_model_name", "cudagraph_capture_sizes", "cuda_graph_sizes"];
 /// Words in a setting's name that make its value a secret.
 const SECRETS: &[&str] = &["api_key", "token", "password", "secret", "hf_token", "auth"];
 
@@ -35,29 +37,102 @@ pub fn parse(message: &str) -> Vec<(Arc<str>, Arc<str>)> {
     else {
         return Vec::new();
     };
-    let mut rest = message.get(start..).unwrap_or("");
-    let mut settings = Vec::new();
-    while settings.len() < MAX_SETTINGS {
+    let (pairs, _) = pairs(message.get(start..).unwrap_or(""), close);
+    let settings = pairs.into_iter().filter(|(name, _)| !is_secret(name));
+    settings
+        .map(|(name, value)| {
+            let plain = unquoted(value).unwrap_or(value);
+            let cut = plain.get(..plain.floor_char_boundary(MAX_VALUE)).unwrap_or(plain);
+            (Arc::from(name), Arc::from(cut))
+        })
+        .collect()
+}
+
+/// The pairs of a dump, values as printed, and what follows them.
+fn pairs(dump: &str, close: char) -> (Vec<(&str, &str)>, &str) {
+    let mut rest = dump;
+    let mut pairs = Vec::new();
+    while pairs.len() < MAX_SETTINGS {
         rest = rest.trim_start_matches([',', ' ']);
         if rest.is_empty() || rest.starts_with(close) {
             break;
         }
         let Ok((after, (name, value))) = pair(rest) else { break };
-        if !SECRETS
-            .iter()
-            .any(|s| name.contains(s) && !name.contains("tokens") && !name.contains("tokenizer"))
-        {
-            let value = value.trim();
-            let plain = value
-                .strip_prefix(['\'', '"'])
-                .and_then(|v| v.strip_suffix(['\'', '"']))
-                .unwrap_or(value);
-            let cut = plain.get(..plain.floor_char_boundary(MAX_VALUE)).unwrap_or(plain);
-            settings.push((Arc::from(name), Arc::from(cut)));
-        }
+        pairs.push((name, value.trim()));
         rest = after;
     }
-    settings
+    (pairs, rest)
+}
+
+fn is_secret(name: &str) -> bool {
+    let word = |secret: &&str| name.contains(*secret) && !name.contains("tokens") && !name.contains("tokenizer");
+    SECRETS.iter().any(|secret| word(&secret))
+}
+
+fn unquoted(value: &str) -> Option<&str> {
+    value.strip_prefix(['\'', '"'])?.strip_suffix(['\'', '"'])
+}
+
+/// The command line `vllm serve` as a JSON list of its words, rebuilt from `non-default args`; `None` where a value
+/// cannot be written as it was, the dump is torn, or one of them is a secret.
+pub fn argv(message: &str) -> Option<String> {
+    let (_, dump) = message.split_once("non-default args: {")?;
+    let (pairs, rest) = pairs(dump, '}');
+    if rest.trim_end() != "}" || pairs.iter().any(|(name, _)| is_secret(name)) {
+        return None;
+    }
+    let value = |wanted: &str| pairs.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
+    // Only `vllm serve MODEL` has this; other entry points name the model by a flag.
+    let model = value("model_tag")?;
+    let mut words = vec!["vllm".to_owned(), "serve".to_owned(), word(model)?];
+    for (name, value) in pairs.iter().filter(|(name, _)| *name != "model_tag") {
+        let flag = name.replace('_', "-");
+        match *value {
+            _ if *name == "model" => (*value == model).then_some(())?,
+            "True" => words.push(format!("--{flag}")),
+            "False" => words.push(format!("--no-{flag}")),
+            list if LISTS.contains(name) => {
+                let items = list.strip_prefix('[')?.strip_suffix(']')?;
+                words.push(format!("--{flag}"));
+                words.extend(items.split(", ").map(word).collect::<Option<Vec<_>>>()?);
+            }
+            dict if dict.starts_with('{') => {
+                words.push(format!("--{flag}"));
+                words.push(json(dict)?);
+            }
+            value => {
+                words.push(format!("--{flag}"));
+                words.push(word(value)?);
+            }
+        }
+    }
+    serde_json::to_string(&words).ok()
+}
+
+/// A string or a number of Python's, as one word.
+fn word(value: &str) -> Option<String> {
+    match unquoted(value) {
+        Some(text) => (!text.contains(['\\', '\'', '"'])).then(|| text.to_owned()),
+        None => value
+            .parse::<f64>()
+            .ok()
+            .filter(|n| n.is_finite())
+            .map(|_| value.to_owned()),
+    }
+}
+
+/// A dictionary of Python's as JSON. Only where exchanging quotes and constants is all it takes.
+fn json(dict: &str) -> Option<String> {
+    if dict.contains(['\\', '"', '<', '(']) {
+        return None;
+    }
+    let text = dict
+        .replace('\'', "\"")
+        .replace(": True", ": true")
+        .replace(": False", ": false")
+        .replace(": None", ": null");
+    serde_json::from_str::<serde_json::Value>(&text).ok()?;
+    Some(text)
 }
 
 /// `'name': value` or `name=value`.
@@ -148,6 +223,50 @@ mod tests {
             get("args: Namespace(host=None, port=8000, max_tokens=5)", "port").as_deref(),
             Some("8000")
         );
+    }
+
+    fn words(message: &str) -> Option<Vec<String>> {
+        argv(message).map(|text| serde_json::from_str(&text).unwrap())
+    }
+
+    #[test]
+    fn the_command_is_rebuilt_where_nothing_is_lost() {
+        let dump = "non-default args: {'model_tag': '/models/a b', 'port': 8110, 'model': '/models/a b', 'enforce_eager': True, 'enable_prefix_caching': False, 'served_model_name': ['a', 'b'], 'gpu_memory_utilization': 0.95, 'speculative_config': {'method': 'eagle3', 'num_speculative_tokens': 3, 'x': None}}";
+        let expected = [
+            "vllm",
+            "serve",
+            "/models/a b",
+            "--port",
+            "8110",
+            "--enforce-eager",
+            "--no-enable-prefix-caching",
+            "--served-model-name",
+            "a",
+            "b",
+            "--gpu-memory-utilization",
+            "0.95",
+            "--speculative-config",
+            "{\"method\": \"eagle3\", \"num_speculative_tokens\": 3, \"x\": null}",
+        ];
+        assert_eq!(words(dump).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_command_is_not_rebuilt_from_what_is_lost() {
+        for dump in [
+            "non-default args: {'model': 'm', 'max_model_len': 256}",
+            "non-default args: {'model_tag': 'm', 'model': 'm', 'api_key': ['***']}",
+            "non-default args: {'model_tag': 'm', 'model': 'm', 'hf_token': '***'}",
+            "non-default args: {'model_tag': 'm', 'model': 'm', 'pooler_config': PoolerConfig(x='LAST')}",
+            "non-default args: {'model_tag': 'm', 'model': 'm', 'mode': <Mode.A: 3>}",
+            "non-default args: {'model_tag': 'm', 'model': 'm', 'x': None}",
+            "non-default args: {'model_tag': 'm', 'model': 'm', 'middleware': ['a']}",
+            "non-default args: {'model_tag': 'm', 'model': 'm', 'max_model_len': 40",
+            "non-default args: {'model_tag': 'm', 'model': 'm', 'max_num_seqs': 32} and more",
+            "server_args=ServerArgs(model_path='m', tp_size=2)",
+        ] {
+            assert_eq!(words(dump), None, "{dump}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! computes a change (see `remedy`) and never mixes figures of two processes.
 
 use crate::remedy::evidence::Evidence;
+use crate::remedy::units::Gib;
 use crate::report::model::{Holder, Memory};
 
 /// A difference below this is measuring error, in GiB.
@@ -49,9 +50,11 @@ fn device(e: &Evidence) -> Memory {
     others(e, &mut memory.holders);
     let free = e.figure("gpu_free_gib").filter(|_| e.family() == "gpu-oom");
     if let (Some(free), Some(tried)) = (free, e.figure("tried_to_allocate_gib")) {
-        memory
-            .notes
-            .push(format!("{free:.2} GiB were free when {tried:.2} GiB were asked for."));
+        memory.notes.push(format!(
+            "{} were free when {} were asked for.",
+            Gib(free).in_words(),
+            Gib(tried).in_words()
+        ));
     }
     if let (Some(total), Some(free)) = (total, free) {
         unexplained(e, total - free, &mut memory);
@@ -97,6 +100,14 @@ fn others(e: &Evidence, holders: &mut Vec<Holder>) {
             what: "other processes".to_owned(),
             gib: gib.0,
         });
+    } else if e.other_holders.is_empty()
+        && e.cause == "gpu-mem.occupied"
+        && let Some((total, free)) = e.size("gpu_total_gib").zip(e.gib("gpu_free_gib"))
+    {
+        holders.push(Holder {
+            what: "held by others when this launch began".to_owned(),
+            gib: (total - free).0,
+        });
     }
 }
 
@@ -125,29 +136,41 @@ fn unexplained(e: &Evidence, used: f64, memory: &mut Memory) {
 /// Weights, activations, KV cache and so on, as far as the log states them.
 fn own_parts(e: &Evidence) -> Vec<Holder> {
     let part = |(what, names): &(&str, &[&str])| {
-        let gib = names.iter().find_map(|name| e.figure(name))?;
-        Some(Holder {
-            what: (*what).to_owned(),
-            gib,
-        })
+        let (name, gib) = names.iter().find_map(|name| Some((*name, e.figure(name)?)))?;
+        let what = match e.elsewhere.get(name).filter(|other| other.value == gib) {
+            Some(other) => as_said_by(what, &other.process),
+            None => (*what).to_owned(),
+        };
+        Some(Holder { what, gib })
     };
     let mut parts: Vec<Holder> = PARTS.iter().filter_map(part).collect();
-    if let Some(gib) = e.figure("kv_cache_gib").or_else(|| kv_in_place(e)) {
-        parts.push(Holder {
-            what: "KV cache".to_owned(),
-            gib,
-        });
-    }
+    parts.extend(kv_cache(e));
     parts
 }
 
-/// The KV cache as sized, once it is allocated.
-fn kv_in_place(e: &Evidence) -> Option<f64> {
+/// The KV cache as allocated or, once it is allocated, as sized; another rank's figure where this one printed none.
+fn kv_cache(e: &Evidence) -> Option<Holder> {
     let allocated = matches!(
-        e.phase?,
-        "graph-capture" | "compile" | "warmup" | "serve-start" | "serving"
+        e.phase,
+        Some("graph-capture" | "compile" | "warmup" | "serve-start" | "serving")
     );
-    e.figure("kv_available_gib").filter(|_| allocated)
+    let own = e
+        .figure("kv_cache_gib")
+        .or_else(|| e.figure("kv_available_gib").filter(|_| allocated));
+    if let Some(gib) = own {
+        let what = "KV cache".to_owned();
+        return Some(Holder { what, gib });
+    }
+    let other = e.elsewhere.get("kv_available_gib").filter(|_| allocated)?;
+    Some(Holder {
+        what: as_said_by("KV cache", &other.process),
+        gib: other.value,
+    })
+}
+
+/// Marks a part whose figure another process printed: ranks of one launch hold about the same.
+fn as_said_by(what: &str, process: &str) -> String {
+    format!("{what} (as {process} has it)")
 }
 
 fn free_at_start(e: &Evidence) -> Option<f64> {
@@ -236,9 +259,9 @@ fn empty(pool: &str, e: &Evidence) -> Memory {
     }
 }
 
-/// Figures are printed with two decimals; a third is kept for what is small.
+/// Six decimals: a KiB or so, so that what was printed in MiB reads the same again.
 fn rounded(gib: f64) -> f64 {
-    (gib * 1000.0).round() / 1000.0
+    (gib * 1e6).round() / 1e6
 }
 
 #[cfg(test)]
@@ -268,11 +291,31 @@ mod tests {
         let memory = account(&case.evidence("gpu-oom.graph-capture", "vllm", "0.25.1", "graph-capture")).unwrap();
         assert_eq!(memory.pool, "gpu");
         assert_eq!(memory.requested_gib, Some(128.616)); // 0.92 x 139.80
-        assert_eq!(memory.short_by_gib, Some(0.007));
+        assert_eq!(memory.short_by_gib, Some(0.007)); // 0.02 - 0.013
         assert_eq!(memory.holders.first().map(|h| h.what.as_str()), Some("KV cache"));
         assert_eq!(holds(&memory, "process 1413"), Some(11.12));
         assert_eq!(holds(&memory, "this process, the rest"), Some(1.38)); // 128.66 - 15.0 - 112.28
         assert_eq!(memory.notes.len(), 1, "{:?}", memory.notes);
+    }
+
+    #[test]
+    fn a_part_that_another_rank_printed_says_so() {
+        let case = Case::figures(&[
+            ("gpu_total_gib", 79.19),
+            ("gpu_free_gib", 0.04),
+            ("tried_to_allocate_gib", 0.1),
+            ("process_in_use_gib", 77.97),
+            ("weights_gib", 30.59),
+        ])
+        .elsewhere("weights_gib", 30.59, "Worker_TP0 pid=4113")
+        .elsewhere("kv_available_gib", 41.52, "Worker_TP0 pid=4113");
+        let memory = account(&case.evidence("gpu-oom.graph-capture", "vllm", "0.19.0", "graph-capture")).unwrap();
+        assert_eq!(holds(&memory, "KV cache (as Worker_TP0 pid=4113 has it)"), Some(41.52));
+        assert_eq!(holds(&memory, "weights (as Worker_TP0 pid=4113 has it)"), Some(30.59));
+        assert_eq!(holds(&memory, "this process, the rest"), Some(5.86)); // 77.97 - 41.52 - 30.59
+        // Before it is allocated it holds nothing.
+        let memory = account(&case.evidence("gpu-oom.profile", "vllm", "0.19.0", "memory-profile")).unwrap();
+        assert!(memory.holders.iter().all(|holder| !holder.what.starts_with("KV cache")));
     }
 
     #[test]
@@ -321,6 +364,7 @@ mod tests {
         let memory = account(&case.evidence("gpu-mem.occupied", "vllm", "0.25.1", "device-init")).unwrap();
         assert_eq!(memory.free_at_start_gib, Some(58.08));
         assert_eq!(memory.short_by_gib, Some(70.54));
+        assert_eq!(holds(&memory, "held by others when this launch began"), Some(81.72)); // 139.8 - 58.08
     }
 
     #[test]

@@ -259,6 +259,7 @@ fn remedy(remedy: &mut Remedy, visit: &mut Visit<'_>) {
         title,
         why,
         change,
+        patch,
         cost,
         risk: _,
         verify,
@@ -268,6 +269,14 @@ fn remedy(remedy: &mut Remedy, visit: &mut Visit<'_>) {
     } = remedy;
     each([title, why, cost, verify], visit);
     each(arithmetic, visit);
+    for Patch {
+        form: _,
+        place: _,
+        text,
+    } in patch
+    {
+        each([text], visit);
+    }
     for Change {
         kind: _,
         name,

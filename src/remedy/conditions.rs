@@ -4,9 +4,13 @@
 //! the data finds; at run time it never holds.
 
 use super::evidence::Evidence;
+use super::formulas::{self, Sum};
+use super::units::Share;
 
 /// A reserved-but-unallocated amount below this is no fragmentation worth a setting, in GiB.
 const FRAGMENTED_FLOOR: f64 = 0.5;
+/// From this part of the room outside the share on, another process decides whether the launch fits.
+const MOST_OF_THE_ROOM: f64 = 0.75;
 
 /// One condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +31,14 @@ enum Condition<'a> {
     SingleGpu,
     /// `other-holder`: the log names another process on the device.
     OtherHolder,
+    /// `holder-decides`: that process holds all, or nearly all, of what this launch leaves of the device.
+    HolderDecides,
     /// `fragmented`: torch holds unused what it could not get.
     Fragmented,
+    /// `reserve-negligible`: what torch holds unused is known, little, and less than what it could not get.
+    ReserveNegligible,
+    /// `weights-fill-device`: the weights alone take what the largest share of the device allows.
+    WeightsFillDevice,
     /// `eager`: CUDA graphs are off already.
     Eager,
     /// `multimodal`: the model takes images, video or audio.
@@ -70,7 +80,10 @@ impl<'a> Condition<'a> {
             "multi-node" => Some(Self::MultiNode),
             "single-gpu" => Some(Self::SingleGpu),
             "other-holder" => Some(Self::OtherHolder),
+            "holder-decides" => Some(Self::HolderDecides),
             "fragmented" => Some(Self::Fragmented),
+            "reserve-negligible" => Some(Self::ReserveNegligible),
+            "weights-fill-device" => Some(Self::WeightsFillDevice),
             "eager" => Some(Self::Eager),
             "multimodal" => Some(Self::Multimodal),
             _ => None,
@@ -87,7 +100,10 @@ impl<'a> Condition<'a> {
             Self::MultiNode => e.nodes > 1,
             Self::SingleGpu => is_single_gpu(e),
             Self::OtherHolder => e.other_processes().is_some(),
+            Self::HolderDecides => holder_decides(e),
             Self::Fragmented => is_fragmented(e),
+            Self::ReserveNegligible => is_reserve_negligible(e),
+            Self::WeightsFillDevice => weights_fill_device(e),
             Self::Eager => e
                 .setting("enforce_eager")
                 .is_some_and(|v| v.eq_ignore_ascii_case("true")),
@@ -121,10 +137,38 @@ fn is_single_gpu(e: &Evidence) -> bool {
     e.nodes <= 1 && !known.is_empty() && known.iter().all(|&size| size == 1)
 }
 
+fn holder_decides(e: &Evidence) -> bool {
+    let Some((other, total)) = e.other_processes().zip(e.device_total()) else {
+        return false;
+    };
+    // Without a share in force: whoever holds more than half.
+    let left = e.utilization().map_or(Share(0.5), |u| Share(1.0) - u.share) * total;
+    other.0 >= MOST_OF_THE_ROOM * left.0
+}
+
 fn is_fragmented(e: &Evidence) -> bool {
     let unused = e.figure("torch_reserved_unallocated_gib").unwrap_or(0.0);
     let wanted = e.figure("tried_to_allocate_gib").unwrap_or(f64::INFINITY);
     unused >= FRAGMENTED_FLOOR && unused >= wanted
+}
+
+fn is_reserve_negligible(e: &Evidence) -> bool {
+    let wanted = e.figure("tried_to_allocate_gib").unwrap_or(FRAGMENTED_FLOOR);
+    e.figure("torch_reserved_unallocated_gib")
+        .is_some_and(|unused| unused < FRAGMENTED_FLOOR && unused < wanted)
+}
+
+fn weights_fill_device(e: &Evidence) -> bool {
+    let total = e.device_total().or_else(|| e.size("load_avail_gib"));
+    match (e.size("weights_gib"), total) {
+        (Some(weights), Some(total)) => weights >= formulas::highest(e) * total,
+        // Without the device's size: the share is less than the weights, and no larger one is left.
+        (Some(_), None) => {
+            let short = e.gib("kv_available_gib").is_some_and(|gib| gib.0 < 0.0);
+            short && formulas::utilization_up_for_blocks(e) == Sum::Unfit
+        }
+        (None, _) => false,
+    }
 }
 
 fn is_multimodal(e: &Evidence) -> bool {
@@ -189,9 +233,68 @@ mod tests {
     #[test]
     fn a_little_reserve_is_no_fragmentation() {
         let case = Case::figures(&[("torch_reserved_unallocated_gib", 0.2), ("tried_to_allocate_gib", 0.02)]);
-        assert!(!holds("fragmented", &case.evidence("gpu-oom.profile", "vllm", "", "")));
+        let e = case.evidence("gpu-oom.profile", "vllm", "", "");
+        // Enough for the allocation, if it were in one piece: neither a finding nor advice to overrule.
+        assert!(!holds("fragmented", &e) && !holds("reserve-negligible", &e));
         let case = Case::figures(&[("torch_reserved_unallocated_gib", 2.0), ("tried_to_allocate_gib", 4.0)]);
-        assert!(!holds("fragmented", &case.evidence("gpu-oom.profile", "vllm", "", "")));
+        let e = case.evidence("gpu-oom.profile", "vllm", "", "");
+        assert!(!holds("fragmented", &e) && !holds("reserve-negligible", &e));
+        let case = Case::figures(&[
+            ("torch_reserved_unallocated_gib", 0.006),
+            ("tried_to_allocate_gib", 0.02),
+        ]);
+        assert!(holds(
+            "reserve-negligible",
+            &case.evidence("gpu-oom.profile", "vllm", "", "")
+        ));
+        let case = Case::figures(&[("tried_to_allocate_gib", 0.02)]);
+        assert!(!holds(
+            "reserve-negligible",
+            &case.evidence("gpu-oom.profile", "vllm", "", "")
+        ));
+    }
+
+    #[test]
+    fn a_neighbour_decides_when_it_fills_what_the_share_leaves() {
+        // 0.08 x 139.8 = 11.18 left; 11.12 is nearly all of it, 1.17 of 0.05 x 79.19 = 3.96 is not.
+        for (total, share, other, decides) in [
+            (139.80, "0.92", 11.12, true),
+            (79.19, "0.95", 1.17, false),
+            (139.80, "0.5", 123.08, true),
+        ] {
+            let case = Case::figures(&[("gpu_total_gib", total)])
+                .set("gpu_memory_utilization", share)
+                .holder(7, other);
+            let e = case.evidence("gpu-oom.graph-capture", "vllm", "0.25.1", "");
+            assert_eq!(holds("holder-decides", &e), decides, "{other}");
+        }
+        let case = Case::figures(&[("gpu_total_gib", 139.8)]).holder(7, 136.86);
+        assert!(holds(
+            "holder-decides",
+            &case.evidence("gpu-oom.other", "torch", "", "")
+        ));
+        let case = Case::figures(&[("gpu_total_gib", 139.8)]);
+        assert!(!holds(
+            "holder-decides",
+            &case.evidence("gpu-oom.other", "torch", "", "")
+        ));
+    }
+
+    #[test]
+    fn weights_fill_a_device_when_the_largest_share_is_theirs() {
+        let holds_for = |weights: f64| {
+            let case = Case::figures(&[("gpu_total_gib", 80.0), ("weights_gib", weights)]);
+            holds(
+                "weights-fill-device",
+                &case.evidence("gpu-mem.no-kv-blocks", "vllm", "0.25.1", ""),
+            )
+        };
+        assert!(holds_for(79.0) && !holds_for(70.0)); // 0.98 x 80 = 78.4
+        let case = Case::figures(&[("weights_gib", 79.0)]);
+        assert!(!holds(
+            "weights-fill-device",
+            &case.evidence("gpu-mem.no-kv-blocks", "vllm", "", "")
+        ));
     }
 
     #[test]

@@ -329,7 +329,7 @@ fn flagship_c_value_graphs_estimate_neighbour_eager() {
         "fewer-graphs",
         "max-num-seqs-down",
         "graph-memory-estimate",
-        "stop-named-holder",
+        "stop-small-holder",
         "piecewise-graphs",
         "enforce-eager",
     ];

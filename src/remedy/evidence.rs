@@ -5,8 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use super::units::{Gib, Share};
+use super::units::{Gib, Share, Tokens};
 use super::versions::Version;
+
+/// A figure of another process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Elsewhere {
+    /// The value; the unit is in the figure's name.
+    pub value: f64,
+    /// Id of the process that printed it.
+    pub process: String,
+}
 
 /// The evidence that remedies and the memory account are made from.
 #[derive(Debug, Clone)]
@@ -35,8 +44,14 @@ pub struct Evidence<'a> {
     pub phase: Option<&'a str>,
     /// Id of the root process.
     pub process: Option<&'a str>,
+    /// Process id of the root process.
+    pub pid: Option<i64>,
+    /// Node of the root process; under Kubernetes the pod.
+    pub node: Option<&'a str>,
     /// Device of the root process.
     pub device: Option<u32>,
+    /// What another process of the launch says of a quantity that all of its kind have.
+    pub elsewhere: &'a BTreeMap<String, Elsewhere>,
     /// Other processes on the device that the log names: pid and GiB.
     pub other_holders: Vec<(i64, f64)>,
 }
@@ -55,6 +70,11 @@ impl Evidence<'_> {
     /// A figure in GiB.
     pub fn gib(&self, name: &str) -> Option<Gib> {
         self.figure(name).map(Gib)
+    }
+
+    /// A length in tokens.
+    pub fn tokens(&self, name: &str) -> Option<Tokens> {
+        self.figure(name).map(Tokens)
     }
 
     /// A size that must be positive, such as a total.
@@ -203,6 +223,8 @@ pub(crate) mod testing {
         pub under: Vec<&'static str>,
         pub nodes: u32,
         pub reason: Option<&'static str>,
+        pub node: Option<&'static str>,
+        pub elsewhere: BTreeMap<String, Elsewhere>,
     }
 
     impl Case {
@@ -233,6 +255,12 @@ pub(crate) mod testing {
             self
         }
 
+        pub fn elsewhere(mut self, name: &str, value: f64, process: &str) -> Self {
+            let process = process.to_owned();
+            self.elsewhere.insert(name.to_owned(), Elsewhere { value, process });
+            self
+        }
+
         pub fn evidence<'a>(
             &'a self,
             cause: &'a str,
@@ -253,7 +281,10 @@ pub(crate) mod testing {
                 under: self.under.clone(),
                 phase: Some(phase).filter(|s| !s.is_empty()),
                 process: None,
+                pid: None,
+                node: self.node,
                 device: None,
+                elsewhere: &self.elsewhere,
                 other_holders: self.holders.clone(),
             }
         }

@@ -6,6 +6,7 @@
 pub mod conditions;
 pub mod evidence;
 pub mod formulas;
+pub mod patch;
 pub mod select;
 pub mod template;
 pub mod units;

@@ -6,8 +6,8 @@
 use super::conditions;
 use super::evidence::Evidence;
 use super::formulas::{self, Computed, Sum};
-use super::{template, versions};
-use crate::catalog::schema::{CauseDef, ChangeDef, EvidenceDef, RemedyDef};
+use super::{patch, template, versions};
+use crate::catalog::schema::{CauseDef, ChangeDef, EvidenceDef, NoHelpDef, RemedyDef};
 use crate::report::model::{Change, NextEvidence, NoHelp, Remedy, Retry};
 
 /// Most remedies of one report; what comes after is for nobody at three in the morning.
@@ -58,7 +58,11 @@ fn unknown_retry() -> Retry {
 
 fn no_help(cause: &CauseDef, e: &Evidence) -> Vec<NoHelp> {
     let fits = |engines: &[String]| engines.is_empty() || engines.iter().any(|engine| e.engine_is(engine));
-    let entries = cause.will_not_help.iter().filter(|entry| fits(&entry.engines));
+    let contradicts = |entry: &&NoHelpDef| entry.unless.iter().any(|condition| conditions::holds(condition, e));
+    let entries = cause
+        .will_not_help
+        .iter()
+        .filter(|entry| fits(&entry.engines) && !contradicts(entry));
     entries
         .map(|entry| NoHelp {
             title: entry.title.clone(),
@@ -74,7 +78,7 @@ fn next_evidence(entries: &[EvidenceDef], e: &Evidence) -> Vec<NextEvidence> {
     let told = |entry: &EvidenceDef| NextEvidence {
         what: entry.what.clone(),
         why: entry.why.clone(),
-        command: entry.command.clone(),
+        command: template::fill(&entry.command, &[], e).unwrap_or_else(|| entry.command.clone()),
     };
     entries.map(told).collect()
 }
@@ -94,7 +98,14 @@ fn ranked(defs: &[RemedyDef], e: &Evidence) -> Vec<Remedy> {
     candidates.truncate(MOST);
     let advised: Vec<&str> = candidates.iter().map(|c| c.def.id.as_str()).collect();
     let remedies = candidates.iter().enumerate().map(|(i, c)| told(c, i + 1, &advised, e));
-    remedies.collect()
+    let mut remedies: Vec<Remedy> = remedies.collect();
+    for (remedy, candidate) in remedies.iter_mut().zip(&candidates) {
+        remedy.patch = patch::patches(&candidate.def.change, &remedy.change, e);
+        if !remedy.patch.is_empty() {
+            break;
+        }
+    }
+    remedies
 }
 
 fn candidate<'a>(def: &'a RemedyDef, e: &Evidence) -> Option<Candidate<'a>> {
@@ -157,6 +168,7 @@ fn told(candidate: &Candidate, rank: usize, advised: &[&str], e: &Evidence) -> R
         title: text(&def.title).unwrap_or_else(plain),
         why,
         change: change.collect(),
+        patch: Vec::new(),
         cost: if def.unblocks_only {
             format!("Only unblocks, no cure: {}", def.cost)
         } else {

@@ -1,12 +1,16 @@
 //! Placeholders in the texts of remedies.
 //!
-//! `{to}` is a value of the formula, `{setting:NAME}` a setting of the launch, `{to|TEXT}` has a text for when there
-//! is none. Other braces (JSON, shell) stay as they are. Never computes anything.
+//! `{to}` is a value of the formula, `{setting:NAME}` a setting of the launch, `{figure:NAME}` a figure with its unit,
+//! `{node}`, `{ip}`, `{pid}` and `{pod}` say where the root process ran; `{to|TEXT}` has a text for when there is none. Other
+//! braces (JSON, shell) stay as they are. Never computes anything.
 
 use super::evidence::Evidence;
+use super::units::Gib;
 
 /// Placeholder names that formulas give.
 const NAMES: &[&str] = &["from", "to", "gib", "pids", "threshold", "device"];
+/// Placeholder names that the evidence gives.
+const PLACES: &[&str] = &["node", "ip", "pid", "pod"];
 
 /// The text with its placeholders filled; `None` if one has neither value nor default.
 pub fn fill(text: &str, vars: &[(&'static str, String)], e: &Evidence) -> Option<String> {
@@ -43,13 +47,12 @@ pub fn needs_formula(text: &str) -> bool {
     text.match_indices('{').any(|(start, _)| {
         text.get(start..)
             .and_then(Placeholder::parse)
-            .is_some_and(|p| p.setting.is_none() && p.default.is_none())
+            .is_some_and(|p| NAMES.contains(&p.name) && p.default.is_none())
     })
 }
 
 struct Placeholder<'a> {
     name: &'a str,
-    setting: Option<&'a str>,
     default: Option<&'a str>,
     length: usize,
 }
@@ -63,24 +66,32 @@ impl<'a> Placeholder<'a> {
             Some((key, default)) => (key, Some(default)),
             None => (inner, None),
         };
-        let setting = key.strip_prefix("setting:");
-        let known = setting.is_some_and(|s| !s.is_empty() && s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
-        (known || NAMES.contains(&key)).then_some(Self {
+        let word = key.strip_prefix("setting:").or_else(|| key.strip_prefix("figure:"));
+        let known = word.is_some_and(|s| !s.is_empty() && s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+        (known || NAMES.contains(&key) || PLACES.contains(&key)).then_some(Self {
             name: key,
-            setting,
             default,
             length: end + 1,
         })
     }
 
     fn value(&self, vars: &[(&'static str, String)], e: &Evidence) -> Option<String> {
-        match self.setting {
-            Some("gpu_memory_utilization") => e.utilization().map(|u| u.to_string()),
-            Some(name) => e.setting(name).map(str::to_owned),
-            None => vars
-                .iter()
-                .find(|(name, _)| *name == self.name)
-                .map(|(_, value)| value.clone()),
+        let var = || vars.iter().find(|(name, _)| *name == self.name);
+        match self.name.split_once(':') {
+            Some(("setting", "gpu_memory_utilization")) => e.utilization().map(|u| u.to_string()),
+            Some(("figure", name)) if name.ends_with("_gib") => e.gib(name).map(Gib::in_words),
+            Some(("figure", name)) => e.figure(name).map(|value| value.to_string()),
+            Some((_, name)) => e.setting(name).map(str::to_owned),
+            None => match self.name {
+                "node" => e.node.map(str::to_owned),
+                "ip" => e
+                    .node
+                    .filter(|node| node.parse::<std::net::IpAddr>().is_ok())
+                    .map(str::to_owned),
+                "pod" => e.node.filter(|_| e.under.contains(&"kubernetes")).map(str::to_owned),
+                "pid" => e.pid.map(|pid| pid.to_string()),
+                _ => var().map(|(_, value)| value.clone()),
+            },
         }
     }
 }
@@ -121,6 +132,21 @@ mod tests {
             Some("kill PID of all")
         );
         assert_eq!(plain("to {to}"), None);
+        let mut case = Case::figures(&[("gpu_free_gib", 0.0401), ("gpu_total_gib", 79.19), ("wait_s", 600.0)]);
+        case.under = vec!["kubernetes"];
+        case.node = Some("vllm-0");
+        let e = case.evidence("gpu-oom.weights", "vllm", "", "");
+        assert_eq!(
+            fill(
+                "{figure:gpu_free_gib} of {figure:gpu_total_gib}, {figure:wait_s} s, {pod|POD} {pid|PID}",
+                &[],
+                &e
+            )
+            .as_deref(),
+            Some("41.06 MiB of 79.19 GiB, 600 s, vllm-0 PID")
+        );
+        assert_eq!(fill("{figure:weights_gib}", &[], &e), None);
+        assert!(!needs_formula("{figure:gpu_free_gib} {node}"));
         assert!(needs_formula("to {to}") && !needs_formula("{to|x} {setting:a} {}"));
     }
 }

@@ -1,4 +1,4 @@
-//! Units of the sums: GiB and shares of a total.
+//! Units of the sums: GiB, shares of a total, and tokens.
 //!
 //! Owns their arithmetic, rounding and how they are printed. A GiB added to a share does not compile.
 
@@ -13,6 +13,10 @@ pub struct Gib(pub f64);
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Share(pub f64);
 
+/// A length or a capacity in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Tokens(pub f64);
+
 /// Slack for the error of binary fractions when rounding: 0.87 * 100 must stay 87.
 const EPSILON: f64 = 1e-6;
 
@@ -20,6 +24,15 @@ impl Gib {
     /// The larger of two.
     pub fn max(self, other: Self) -> Self {
         Self(self.0.max(other.0))
+    }
+
+    /// With its unit, below one GiB in MiB: `41.06 MiB`, `79.19 GiB`.
+    pub fn in_words(self) -> String {
+        if self.0 != 0.0 && self.0.abs() < 1.0 {
+            format!("{:.2} MiB", self.0 * 1024.0)
+        } else {
+            format!("{:.2} GiB", self.0)
+        }
     }
 }
 
@@ -74,6 +87,26 @@ impl Mul<Gib> for Share {
     type Output = Gib;
     fn mul(self, total: Gib) -> Gib {
         Gib(self.0 * total.0)
+    }
+}
+
+impl Tokens {
+    /// Rounded down to a multiple.
+    pub fn floor_to(self, step: Self) -> Self {
+        Self((self.0 / step.0).floor() * step.0)
+    }
+}
+
+impl Mul<Share> for Tokens {
+    type Output = Self;
+    fn mul(self, share: Share) -> Self {
+        Self(self.0 * share.0)
+    }
+}
+
+impl fmt::Display for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.0}", self.0)
     }
 }
 

@@ -120,6 +120,13 @@ fn remedies(out: &mut String, report: &Report) {
         for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
             out.push_str(&format!("#* {name}: {}\n", escape(value)));
         }
+        for patch in &remedy.patch {
+            let lines = words::paste(patch).join("\n").replace("{noformat}", "{ noformat}");
+            out.push_str(&format!(
+                "#* Paste, {}:\n{{noformat}}\n{lines}\n{{noformat}}\n",
+                escape(&patch.place)
+            ));
+        }
     }
     out.push('\n');
     section(out, "", "", words::retry(report));

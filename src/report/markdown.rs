@@ -197,6 +197,12 @@ fn one_remedy(out: &mut String, report: &Report, remedy: &Remedy) {
     for (name, value) in rows.into_iter().filter(|(_, value)| !value.is_empty()) {
         out.push_str(&format!("   - {name}: {value}\n"));
     }
+    for patch in &remedy.patch {
+        out.push_str(&format!("   - Paste, {}:\n\n", escape(&patch.place)));
+        for line in fenced(&patch.text).lines() {
+            out.push_str(&format!("     {line}\n"));
+        }
+    }
 }
 
 fn unknowns(out: &mut String, report: &Report) {

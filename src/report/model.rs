@@ -357,6 +357,17 @@ pub struct Change {
     pub to: Option<String>,
 }
 
+/// A change as it is pasted.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Patch {
+    /// `command` (the whole command), `shell`, `compose`, `kubernetes` or `ray-start`.
+    pub form: String,
+    /// Where it goes.
+    pub place: String,
+    /// Lines to paste.
+    pub text: String,
+}
+
 /// One remedy.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Remedy {
@@ -370,6 +381,8 @@ pub struct Remedy {
     pub why: String,
     /// What to change.
     pub change: Vec<Change>,
+    /// The change in the form in which the launch was started: on the first remedy that has one.
+    pub patch: Vec<Patch>,
     /// What it costs.
     pub cost: String,
     /// `low`, `medium`, `high`.

@@ -166,8 +166,19 @@ fn remedy_in_full(page: &mut Page<'_>, report: &Report, remedy: &Remedy) {
     for command in commands {
         page.command("     run   ", &command);
     }
+    page.lines(Ansi::new(), "     set   ", "           ", &settings.join("; "));
+    for patch in &remedy.patch {
+        page.lines(
+            Ansi::new(),
+            "     paste ",
+            "           ",
+            &format!("{}:", safe(&patch.place)),
+        );
+        for line in words::paste(patch) {
+            page.command("           ", &line);
+        }
+    }
     let rows = [
-        ("set", Some(settings.join("; "))),
         ("why", Some(safe(&remedy.why).into_owned())),
         ("sum", remedy.arithmetic.as_deref().map(|sum| safe(sum).into_owned())),
         (

@@ -3,7 +3,7 @@
 //! Owns wording that is computed from several fields. Returns clean text and knows no format.
 
 use super::model::{
-    Attempt, Change, Evidence, Outcome, Overruled, PlaceReport, Process, Remedy, Report, TimelineEntry,
+    Attempt, Change, Evidence, Outcome, Overruled, Patch, PlaceReport, Process, Remedy, Report, TimelineEntry,
 };
 use super::text::{self, safe};
 
@@ -224,6 +224,11 @@ pub fn changes(remedy: &Remedy) -> (Vec<String>, Vec<String>) {
         chosen.map(change).collect()
     };
     (told(false), told(true))
+}
+
+/// The lines of a patch.
+pub fn paste(patch: &Patch) -> Vec<String> {
+    patch.text.lines().map(|line| safe(line).into_owned()).collect()
 }
 
 /// Step on the way of the launch.

@@ -9,6 +9,8 @@ mod utilization;
 
 use super::evidence::Evidence;
 
+pub use utilization::{highest, up_for_blocks as utilization_up_for_blocks};
+
 /// What a formula gives.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sum {
@@ -51,6 +53,9 @@ const FORMULAS: &[(&str, Formula)] = &[
     ("utilization-for-unified", utilization::for_unified),
     ("utilization-up-for-kv", utilization::up_for_one_sequence),
     ("utilization-up-for-blocks", utilization::up_for_blocks),
+    ("utilization-beside-holder", utilization::beside_holder),
+    ("graph-estimate", utilization::graph_estimate),
+    ("static-fraction-for-ray-monitor", static_fraction::for_ray_monitor),
     ("ray-threshold", utilization::ray_threshold),
     ("static-fraction-down", static_fraction::down),
     ("static-fraction-up", static_fraction::up),
@@ -96,3 +101,6 @@ mod testing {
         var(sum, "to")
     }
 }
+
+#[cfg(test)]
+mod table_tests;

@@ -2,16 +2,18 @@
 
 use super::{Computed, Sum};
 use crate::remedy::evidence::Evidence;
-use crate::remedy::units::Gib;
+use crate::remedy::units::{Gib, Share, Tokens};
 
 /// Part of a device that weights may take, so that KV cache, activations and graphs fit beside them.
 const WEIGHTS_SHARE: f64 = 0.75;
 /// Most ranks that are suggested.
 const MOST_RANKS: u64 = 64;
 /// Lengths are rounded down to a multiple of this, so that a few MiB less at the next start do no harm.
-const LENGTH_STEP: f64 = 256.0;
+const LENGTH_STEP: Tokens = Tokens(256.0);
 /// vLLM takes this off the byte counts that it suggests itself, in GiB.
 const REDUNDANCY: Gib = Gib(150.0 / 1024.0);
+/// Left of the free memory for a peak that was not measured, as a share of it (an assumption).
+const UNMEASURED_PEAK: Share = Share(0.15);
 /// Most pids that are listed.
 const MOST_PIDS: usize = 4;
 
@@ -91,46 +93,52 @@ pub fn tensor_parallel_for_weights(e: &Evidence) -> Sum {
 /// The longest sequence that the KV cache holds.
 pub fn model_len_fit(e: &Evidence) -> Sum {
     let from = e
-        .figure("max_seq_len_tokens")
-        .or_else(|| e.number("max_model_len"))
-        .or_else(|| e.number("context_length"));
-    let said = e
-        .figure("estimated_max_len_tokens")
-        .map(|tokens| (tokens, "tokens by the engine's estimate"));
-    let said = said.or_else(|| {
-        e.figure("kv_capacity_tokens")
-            .map(|tokens| (tokens, "tokens in the KV cache"))
-    });
+        .tokens("max_seq_len_tokens")
+        .or_else(|| e.number("max_model_len").map(Tokens))
+        .or_else(|| e.number("context_length").map(Tokens));
+    let estimate = e
+        .tokens("estimated_max_len_tokens")
+        .map(|t| (t, "by the engine's estimate"));
+    let said = estimate.or_else(|| e.tokens("kv_capacity_tokens").map(|t| (t, "in the KV cache")));
     let (fits, sum) = match (said, from, e.size("kv_available_gib"), e.size("kv_needed_gib")) {
-        (Some((tokens, what)), ..) => (tokens, format!("{tokens:.0} {what}")),
+        (Some((tokens, what)), ..) => (tokens, format!("{tokens} tokens {what}")),
         (None, Some(length), Some(available), Some(needed)) if available < needed => (
-            length * available.0 / needed.0,
-            format!("{length:.0} x {available} / {needed} GiB"),
+            length * (available / needed),
+            format!("{length} x {available} / {needed} GiB"),
         ),
         _ => return Sum::Missing("how many tokens the KV cache holds"),
     };
-    let to = (fits / LENGTH_STEP).floor() * LENGTH_STEP;
+    let to = fits.floor_to(LENGTH_STEP);
     if to < LENGTH_STEP || from.is_some_and(|from| to >= from) {
         return Sum::Unfit;
     }
-    let from = from.map_or_else(|| "unknown".to_owned(), |from| format!("{from:.0}"));
-    let sum = format!("{sum}, rounded down to a multiple of {LENGTH_STEP:.0}");
-    Computed::from_to(from, format!("{to:.0}"), sum)
+    let from = from.map_or_else(|| "unknown".to_owned(), |from| from.to_string());
+    Computed::from_to(from, to, format!("{sum}, rounded down to a multiple of {LENGTH_STEP}"))
 }
 
-/// The KV cache as sized, less what could not be allocated.
+/// The KV cache as sized, less what could not be allocated; where it was not sized, what was free at start less the
+/// weights and a part for the activation peak that was never measured.
 pub fn kv_cache_bytes(e: &Evidence) -> Sum {
-    let (Some(available), Some(tried)) = (e.size("kv_available_gib"), e.size("tried_to_allocate_gib")) else {
-        return Sum::Nothing;
+    let (to, sum) = if let Some((available, tried)) = e.size("kv_available_gib").zip(e.size("tried_to_allocate_gib")) {
+        let sum = format!("({available} sized - {tried} that could not be allocated - {REDUNDANCY} reserve) GiB");
+        (available - tried - REDUNDANCY, sum)
+    } else {
+        let (Some(free), Some(weights)) = (e.size("initial_free_gib"), e.size("weights_gib")) else {
+            return Sum::Missing("the size of the KV cache, nor the free memory and the weights to take it from");
+        };
+        let peak = UNMEASURED_PEAK * free;
+        let sum = format!("({free} free at start - {weights} weights - {peak} assumed for activations and graphs) GiB");
+        (free - weights - peak, sum)
     };
-    let to = available - tried - REDUNDANCY;
     if to.0 <= 0.0 {
         return Sum::Unfit;
     }
     let bytes = (to.0 * f64::from(1u32 << 30)).floor();
-    let sum =
-        format!("({available} sized - {tried} that could not be allocated - {REDUNDANCY} reserve) GiB = {to} GiB");
-    Computed::from_to("computed by profiling", format!("{bytes:.0}"), sum)
+    Computed::from_to(
+        "computed by profiling",
+        format!("{bytes:.0}"),
+        format!("{sum} = {to} GiB"),
+    )
 }
 
 /// The deficit of the budget plus room for a KV cache, in whole GiB.

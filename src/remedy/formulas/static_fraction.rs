@@ -3,6 +3,7 @@
 //! SGLang's budget: KV cache = free after loading − free before loading × (1 − fraction). The fraction is of the
 //! memory that was free at start, not of the device.
 
+use super::utilization::{node_use, spike};
 use super::{Computed, Sum};
 use crate::remedy::evidence::Evidence;
 use crate::remedy::units::{Gib, Share};
@@ -43,6 +44,30 @@ pub fn down(e: &Evidence) -> Sum {
         return Sum::Unfit;
     }
     Computed::from_to(f, rounded, format!("{sum} = {:.4}, rounded down to {rounded}", to.0))
+}
+
+/// Down by what the node was over Ray's threshold plus the growth that the kill cut short, of the memory free at
+/// start (or of the pool, which is larger and gives the smaller step).
+pub fn for_ray_monitor(e: &Evidence) -> Sum {
+    let Some(f) = e.number("mem_fraction_static").map(Share) else {
+        return NO_FRACTION;
+    };
+    let Some(node) = node_use(e) else {
+        return Sum::Missing("the node's memory use and limit");
+    };
+    let base = e.size("load_avail_gib").unwrap_or(node.pool);
+    let over = (node.used - node.threshold * node.pool).max(Gib(0.0));
+    let (spike, why) = spike(e, node.pool);
+    let to = f - (over + spike) / base;
+    let rounded = to.floor();
+    if rounded.0 <= 0.0 {
+        return Sum::Unfit;
+    }
+    let sum = format!(
+        "{f} - (({} used - {} x {} = {over} over) + {spike} spike {why}) / {base} GiB = {:.4}, rounded down to {rounded}",
+        node.used, node.threshold, node.pool, to.0
+    );
+    Computed::from_to(f, rounded, sum)
 }
 
 /// Up to what the message asks for, or to the share that the weights take plus room for a KV cache.

@@ -46,6 +46,34 @@ pub fn down(e: &Evidence) -> Sum {
     lowered(e, u, to, total, &sum)
 }
 
+/// What another process leaves of the device. What runs outside the share (graphs, warm-up) needs room beside it.
+pub fn beside_holder(e: &Evidence) -> Sum {
+    let Some(u) = e.utilization() else {
+        return NO_UTILIZATION;
+    };
+    let (Some(total), Some(other)) = (e.device_total(), e.other_processes()) else {
+        return NO_TOTAL;
+    };
+    // The profiling run and the KV cache are inside the share.
+    let inside = matches!(e.cause, "gpu-oom.profile" | "gpu-oom.kv-alloc");
+    if inside {
+        let to = (total - other - MARGIN) / total;
+        let sum = format!("({total} - {other} of other processes - {MARGIN} margin) / {total} GiB");
+        return lowered(e, u, to, total, &sum);
+    }
+    let Some((need, what)) = still_needed(e) else {
+        return Sum::Missing("the size of the failed allocation");
+    };
+    let to = (total - other - need) / total - FAILED_MARGIN;
+    let own = u.share - need / total - FAILED_MARGIN;
+    let sum = format!(
+        "({total} - {other} of other processes - {need} {what}) / {total} GiB - {FAILED_MARGIN} margin, and no more \
+         than {} - {need} / {total} GiB - {FAILED_MARGIN}",
+        u.share
+    );
+    lowered(e, u, if own < to { own } else { to }, total, &sum)
+}
+
 /// What this step still needs: the failed allocation, or the part of a known total that was not allocated yet.
 fn still_needed(e: &Evidence) -> Option<(Gib, &'static str)> {
     let tried = e
@@ -60,6 +88,16 @@ fn still_needed(e: &Evidence) -> Option<(Gib, &'static str)> {
         (Some(tried), Some(rest)) => Some(if rest.0 > tried.0 { rest } else { tried }),
         (tried, rest) => tried.or(rest),
     }
+}
+
+/// The measured estimate of graph memory.
+pub fn graph_estimate(e: &Evidence) -> Sum {
+    e.size("graph_estimate_gib").map_or(Sum::Nothing, |gib| {
+        Sum::Value(Computed {
+            vars: vec![("gib", gib.to_string())],
+            arithmetic: None,
+        })
+    })
 }
 
 /// The estimate of graph memory minus what was captured.
@@ -140,13 +178,13 @@ pub fn ray_threshold(e: &Evidence) -> Sum {
 }
 
 /// A node's memory as Ray's monitor saw it.
-struct NodeUse {
-    used: Gib,
-    pool: Gib,
-    threshold: Share,
+pub(super) struct NodeUse {
+    pub used: Gib,
+    pub pool: Gib,
+    pub threshold: Share,
 }
 
-fn node_use(e: &Evidence) -> Option<NodeUse> {
+pub(super) fn node_use(e: &Evidence) -> Option<NodeUse> {
     let pool = e.size("node_limit_gib")?;
     let by_share = || e.figure("node_used_fraction").map(|share| Share(share) * pool);
     let used = e.size("node_used_gib").or_else(by_share)?;
@@ -155,7 +193,7 @@ fn node_use(e: &Evidence) -> Option<NodeUse> {
 }
 
 /// The growth not yet seen, and where it comes from.
-fn spike(e: &Evidence, pool: Gib) -> (Gib, &'static str) {
+pub(super) fn spike(e: &Evidence, pool: Gib) -> (Gib, &'static str) {
     let assumed = SPIKE * pool;
     match graphs_to_come(e) {
         Some(graphs) if graphs > assumed => (graphs, "of graphs still to capture"),
@@ -241,7 +279,7 @@ fn total_at_least(e: &Evidence, u: Utilization) -> Option<(Gib, &'static str)> {
 }
 
 /// The largest share worth trying: a unified pool feeds the system too, and before 0.20 graphs come on top.
-fn highest(e: &Evidence) -> Share {
+pub fn highest(e: &Evidence) -> Share {
     let graphs_in_budget = Version::parse("0.20.0");
     match e.version() {
         _ if e.is_unified() => Share(0.90),

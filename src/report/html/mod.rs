@@ -186,6 +186,11 @@ fn card(report: &Report, remedy: &Remedy) -> String {
             let _ = writeln!(out, "<p class=\"soft\">now {}</p>", code(from));
         }
     }
+    for patch in &remedy.patch {
+        let _ = writeln!(out, "<p class=\"soft\">{}:</p>", escape(&patch.place));
+        // One block: a copy of half of it would not be the change.
+        out.push_str(&copied_lines(&patch.text));
+    }
     let rows = [
         ("Why", escape(&remedy.why)),
         ("Sum", remedy.arithmetic.as_deref().map(code).unwrap_or_default()),
@@ -210,6 +215,15 @@ fn card(report: &Report, remedy: &Remedy) -> String {
         let _ = writeln!(out, "<p><span class=\"soft\">{name}:</span> {value}</p>");
     }
     out + "</article>\n"
+}
+
+/// The same with its line breaks.
+fn copied_lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(escape).collect();
+    format!(
+        "<div class=\"set\"><code class=\"lines\">{}</code><button type=\"button\" class=\"copy\" hidden>Copy</button></div>\n",
+        lines.join("\n")
+    )
 }
 
 /// Code with a button that copies it. The button is hidden until the script shows it.
