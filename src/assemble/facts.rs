@@ -39,7 +39,14 @@ const LAUNCH_WIDE: &[&str] = &[
 /// Figures that each rank has of its own, about the same on all: another rank's is told as that rank's.
 const PER_RANK: &[&str] = &["kv_available_gib"];
 /// Captured beside settings, but none of the launch.
-const NOT_SETTINGS: &[&str] = &["other_pid", "oom_hint", "blocking_hint", "command", "argv"];
+const NOT_SETTINGS: &[&str] = &[
+    "other_pid",
+    "oom_hint",
+    "alloc_variable",
+    "blocking_hint",
+    "command",
+    "argv",
+];
 
 /// What is known of the launch.
 pub struct Facts {

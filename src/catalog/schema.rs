@@ -331,6 +331,12 @@ pub struct ChangeDef {
     pub from: Option<String>,
     /// Value to set, same placeholders.
     pub to: Option<String>,
+    /// Engines that have it, where the remedy is for more; empty for all of the remedy's.
+    #[serde(default)]
+    pub engines: Vec<String>,
+    /// Versions of the engine that have it, `0.20..`.
+    #[serde(default)]
+    pub versions: String,
 }
 
 /// One remedy.

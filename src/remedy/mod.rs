@@ -14,6 +14,8 @@ pub mod versions;
 
 #[cfg(test)]
 mod data_tests;
+#[cfg(test)]
+mod version_tests;
 
 pub use evidence::Evidence;
 pub use select::{Advice, advise};

@@ -40,7 +40,7 @@ struct Setting<'a> {
 }
 
 /// The change in the forms that the log supports; empty where a value has to be chosen first.
-pub fn patches(defs: &[ChangeDef], changes: &[Change], e: &Evidence) -> Vec<Patch> {
+pub fn patches(defs: &[&ChangeDef], changes: &[Change], e: &Evidence) -> Vec<Patch> {
     let (Some(flags), Some(variables)) = (of_kind("flag", defs, changes), of_kind("env", defs, changes)) else {
         return Vec::new();
     };
@@ -63,7 +63,7 @@ pub fn patches(defs: &[ChangeDef], changes: &[Change], e: &Evidence) -> Vec<Patc
 }
 
 /// The changes of a kind; `None` if one of them has no value yet.
-fn of_kind<'a>(kind: &str, defs: &[ChangeDef], changes: &'a [Change]) -> Option<Vec<Setting<'a>>> {
+fn of_kind<'a>(kind: &str, defs: &[&ChangeDef], changes: &'a [Change]) -> Option<Vec<Setting<'a>>> {
     let mut settings: Vec<Setting<'a>> = Vec::new();
     for (def, change) in defs.iter().zip(changes).filter(|(_, change)| change.kind == kind) {
         let name = change.name.as_str();
@@ -268,6 +268,8 @@ mod tests {
             name: text(name),
             from: None,
             to: to.map(text),
+            engines: Vec::new(),
+            versions: String::new(),
         };
         let change = Change {
             kind: text(kind),
@@ -279,7 +281,8 @@ mod tests {
     }
 
     fn made(changes: &[(ChangeDef, Change)], case: &Case) -> Vec<(String, String)> {
-        let (defs, changes): (Vec<_>, Vec<_>) = changes.iter().cloned().unzip();
+        let defs: Vec<&ChangeDef> = changes.iter().map(|(def, _)| def).collect();
+        let changes: Vec<Change> = changes.iter().map(|(_, change)| change.clone()).collect();
         let patches = patches(
             &defs,
             &changes,

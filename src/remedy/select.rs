@@ -100,7 +100,7 @@ fn ranked(defs: &[RemedyDef], e: &Evidence) -> Vec<Remedy> {
     let remedies = candidates.iter().enumerate().map(|(i, c)| told(c, i + 1, &advised, e));
     let mut remedies: Vec<Remedy> = remedies.collect();
     for (remedy, candidate) in remedies.iter_mut().zip(&candidates) {
-        remedy.patch = patch::patches(&candidate.def.change, &remedy.change, e);
+        remedy.patch = patch::patches(&changes(candidate.def, e), &remedy.change, e);
         if !remedy.patch.is_empty() {
             break;
         }
@@ -161,7 +161,8 @@ fn told(candidate: &Candidate, rank: usize, advised: &[&str], e: &Evidence) -> R
     if let Sum::Missing(figure) = candidate.sum {
         why.push_str(&format!(" No value is computed: the log does not state {figure}."));
     }
-    let change = def.change.iter().map(|change| changed(change, &text));
+    let change = changes(def, e);
+    let change = change.iter().map(|change| changed(change, &text));
     Remedy {
         rank,
         id: def.id.clone(),
@@ -180,6 +181,16 @@ fn told(candidate: &Candidate, rank: usize, advised: &[&str], e: &Evidence) -> R
         evidence: Vec::new(),
         pair_with: def.pair_with.clone().filter(|id| advised.contains(&id.as_str())),
     }
+}
+
+/// The changes that this engine and version have; of an engine that is not known, all.
+fn changes<'a>(def: &'a RemedyDef, e: &Evidence) -> Vec<&'a ChangeDef> {
+    let has = |change: &&ChangeDef| {
+        let engine =
+            change.engines.is_empty() || e.engine.is_none() || change.engines.iter().any(|name| e.engine_is(name));
+        engine && versions::admits(&change.versions, e.version)
+    };
+    def.change.iter().filter(has).collect()
 }
 
 fn changed(change: &ChangeDef, text: &dyn Fn(&str) -> Option<String>) -> Change {

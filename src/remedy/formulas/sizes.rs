@@ -246,7 +246,12 @@ fn half(e: &Evidence, settings: &[&str], figures: &[&str], what: &str, missing: 
             .filter(|n| (2.0..1e12).contains(n))
             .map(|n| n as u64)
     };
-    match set.or_else(seen) {
+    // What the engine did may be less than what it may do: half of an upper limit changes nothing then.
+    let from = match (set, seen()) {
+        (Some(set), Some(seen)) => Some(set.min(seen)),
+        (set, seen) => set.or(seen),
+    };
+    match from {
         None => Sum::Missing(missing),
         Some(1) => Sum::Unfit,
         Some(from) => Computed::from_to(from, from / 2, format!("half of {from} ({what})")),

@@ -231,6 +231,8 @@ const ROWS: &[Row] = &[
     row("batched-tokens-half", V25, "gpu-oom.profile", &[], &[("max_num_batched_tokens", "32768")], "16384", AtMost(16_384.0), 8192.0),
     // 512 is the largest size; 256
     row("graph-size-half", V25, GRAPHS, &[("capture_bs_max_count", 512.0)], &[], "256", AtMost(256.0), 128.0),
+    // 512 may be captured, 128 was the largest; 64
+    row("graph-size-half", V25, GRAPHS, &[("capture_bs_max_count", 128.0)], &[("max_cudagraph_capture_size", "512")], "64", AtMost(64.0), 32.0),
     // 160 captured first; 80
     row("graph-max-bs-half", SGL, GRAPHS, &[("capture_bs_max_count", 160.0)], &[], "80", AtMost(80.0), 40.0),
     // 24 set; 12
