@@ -5,15 +5,17 @@
 use std::collections::BTreeMap;
 
 use crate::catalog::Catalog;
+use crate::catalog::schema::Role;
 use crate::event::Program;
 use crate::launch::Launches;
 use crate::launch::machine::Engine;
+use crate::launch::processes::Process;
 use crate::remedy::evidence::Elsewhere;
 use crate::remedy::{Evidence, patch};
 use crate::report::model::{Launch, LaunchIds, Measurement, Platform};
 use crate::time::Stamp;
-use crate::verdict::Verdict;
 use crate::verdict::failure::Failure;
+use crate::verdict::{Verdict, exception_of};
 
 /// Measurements listed at most.
 const MAX_MEASUREMENTS: usize = 200;
@@ -38,9 +40,21 @@ const LAUNCH_WIDE: &[&str] = &[
 ];
 /// Figures that each rank has of its own, about the same on all: another rank's is told as that rank's.
 const PER_RANK: &[&str] = &["kv_available_gib"];
+/// What `free` says of a node, whoever asked it.
+const OF_THE_NODE: &[&str] = &[
+    "host_total_gib",
+    "host_used_gib",
+    "host_free_gib",
+    "host_cache_gib",
+    "host_available_gib",
+];
+/// Causes for which a listing of the device's processes tells who has the memory: it was gone before the launch.
+const GONE_BEFORE: &[&str] = &["gpu-oom.context", "gpu-mem.occupied"];
 /// Captured beside settings, but none of the launch.
 const NOT_SETTINGS: &[&str] = &[
     "other_pid",
+    "other_name",
+    "other_device",
     "oom_hint",
     "alloc_variable",
     "blocking_hint",
@@ -88,6 +102,11 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         elsewhere: BTreeMap::new(),
     };
     let mut programs: BTreeMap<&str, ()> = BTreeMap::new();
+    let root_node = root.and_then(|r| launches.processes.get(r.process).node.as_deref());
+    let listed = verdict
+        .cause
+        .as_deref()
+        .is_some_and(|cause| GONE_BEFORE.contains(&cause));
     for index in launches.of_attempt(verdict.attempt) {
         let Some(placed) = launches.events.get(index) else {
             continue;
@@ -111,6 +130,8 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
             let before = root.is_none_or(|r| index <= r.event);
             if own && before {
                 facts.figures.insert(figure.name.to_string(), figure.value);
+            } else if OF_THE_NODE.contains(&&*figure.name) && may_be_of(root_node, who) {
+                facts.figures.entry(figure.name.to_string()).or_insert(figure.value);
             } else if LAUNCH_WIDE.contains(&&*figure.name) || before && PER_RANK.contains(&&*figure.name) {
                 let other = || Elsewhere {
                     value: figure.value,
@@ -137,6 +158,14 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         if root.is_some_and(|r| r.event == index) {
             facts.tags.extend(signature.def.tags.iter().cloned());
             facts.other_holders = other_holders(event);
+        } else if listed && signature.def.role == Role::Note && may_be_of(root_node, who) {
+            let device = root.and_then(|r| launches.processes.get(r.process).device);
+            let others = other_holders(event).into_iter().filter(|(pid, _)| {
+                let own = launches.processes.all().iter().any(|p| p.pid == Some(*pid));
+                !own && facts.other_holders.iter().all(|(known, _)| known != pid)
+            });
+            let others: Vec<_> = others.filter(|_| is_on(event, device)).collect();
+            facts.other_holders.extend(others);
         }
         if signature.def.tags.iter().any(|t| t == "unified") {
             facts.unified = Some(true);
@@ -185,6 +214,18 @@ fn normalise(figures: &mut BTreeMap<String, f64>) {
             .entry("node_threshold_fraction".to_owned())
             .or_insert(percent / 100.0);
     }
+}
+
+/// Whether a line may be about the node: a source without a node may be any's.
+fn may_be_of(node: Option<&str>, who: &Process) -> bool {
+    node.zip(who.node.as_deref()).is_none_or(|(node, other)| node == other)
+}
+
+/// Whether a listed process is on the device, as far as both are known.
+fn is_on(event: &crate::event::Event, device: Option<u32>) -> bool {
+    let listed = event.settings.iter().find(|(n, _)| &**n == "other_device");
+    let listed = listed.and_then(|(_, v)| v.parse::<u32>().ok());
+    listed.zip(device).is_none_or(|(listed, device)| listed == device)
 }
 
 fn other_holders(event: &crate::event::Event) -> Vec<(i64, f64)> {
@@ -271,6 +312,20 @@ fn under(launches: &Launches, programs: &BTreeMap<&str, ()>) -> Vec<&'static str
     under
 }
 
+/// The engine in whose code the root was raised: what is left of it where the log begins below its own lines.
+fn engine_of(launches: &Launches, root: &Failure) -> Option<&'static str> {
+    let event = &launches.events.get(root.event)?.event;
+    let engines = [Program::Vllm.name(), Program::Sglang.name()];
+    if let Some(name) = engines.iter().find(|name| **name == event.speaker.program.name()) {
+        return Some(*name);
+    }
+    let exception = exception_of(launches, root)?;
+    let innermost_first = exception.frames.iter().rev();
+    innermost_first
+        .flat_map(|frame| frame.file.split('/'))
+        .find_map(|part| engines.iter().find(|name| **name == part).copied())
+}
+
 impl Facts {
     /// What the remedies are chosen by.
     pub fn advice_evidence<'a>(
@@ -282,10 +337,13 @@ impl Facts {
         root: &Failure,
     ) -> Evidence<'a> {
         let who = launches.processes.get(root.process);
+        let engine = launches.engine.id().filter(|id| ["vllm", "sglang"].contains(id));
         Evidence {
             cause,
             reason,
-            engine: launches.engine.id(),
+            engine: engine
+                .or_else(|| engine_of(launches, root))
+                .or_else(|| launches.engine.id()),
             version: self.version.as_deref(),
             figures: &self.figures,
             settings: &self.settings,

@@ -175,10 +175,10 @@ pub fn size_gib(text: &str) -> Option<f64> {
     let unit = text.get(split..)?.trim();
     let bytes = match unit.to_ascii_lowercase().as_str() {
         "b" | "byte" | "bytes" => 1.0,
-        "kb" | "kib" | "k" => 1024.0,
-        "mb" | "mib" | "m" => 1024.0 * 1024.0,
-        "gb" | "gib" | "g" => return Some(value),
-        "tb" | "tib" | "t" => return Some(value * 1024.0),
+        "kb" | "kib" | "ki" | "k" => 1024.0,
+        "mb" | "mib" | "mi" | "m" => 1024.0 * 1024.0,
+        "gb" | "gib" | "gi" | "g" => return Some(value),
+        "tb" | "tib" | "ti" | "t" => return Some(value * 1024.0),
         _ => return None,
     };
     Some(value * bytes / (1024.0 * 1024.0 * 1024.0))

@@ -59,12 +59,40 @@ fn device(e: &Evidence) -> Memory {
     if let (Some(total), Some(free)) = (total, free) {
         unexplained(e, total - free, &mut memory);
     }
+    if e.is_unified() {
+        host_side(e, &mut memory);
+    }
     if total.is_none() {
         memory
             .notes
             .push("The log does not state the device's total memory.".to_owned());
     }
     memory
+}
+
+/// The host's side of a shared pool: what is really used, and the page cache, which is not.
+fn host_side(e: &Evidence, memory: &mut Memory) {
+    let named: f64 = memory.holders.iter().map(|holder| holder.gib).sum();
+    if let Some(used) = e.figure("host_used_gib") {
+        memory.holders.push(Holder {
+            what: "used on the host by others".to_owned(),
+            gib: used - named,
+        });
+    }
+    if let Some(cache) = e.figure("host_cache_gib") {
+        memory.holders.push(Holder {
+            what: "page cache, reclaimable".to_owned(),
+            gib: cache,
+        });
+    }
+    if let (Some(free), Some(available)) = (e.figure("host_free_gib"), e.figure("host_available_gib")) {
+        memory.notes.push(format!(
+            "{} are free and {} available: the difference is page cache, which a new CUDA allocation may fail to get \
+             until it is released.",
+            Gib(free).in_words(),
+            Gib(available).in_words()
+        ));
+    }
 }
 
 /// What this process holds beside its known parts, if the message gives its sum.

@@ -4,7 +4,7 @@
 //! the data finds; at run time it never holds.
 
 use super::evidence::Evidence;
-use super::formulas::{self, Sum};
+use super::formulas;
 use super::units::Share;
 
 /// A reserved-but-unallocated amount below this is no fragmentation worth a setting, in GiB.
@@ -160,15 +160,9 @@ fn is_reserve_negligible(e: &Evidence) -> bool {
 
 fn weights_fill_device(e: &Evidence) -> bool {
     let total = e.device_total().or_else(|| e.size("load_avail_gib"));
-    match (e.size("weights_gib"), total) {
-        (Some(weights), Some(total)) => weights >= formulas::highest(e) * total,
-        // Without the device's size: the share is less than the weights, and no larger one is left.
-        (Some(_), None) => {
-            let short = e.gib("kv_available_gib").is_some_and(|gib| gib.0 < 0.0);
-            short && formulas::utilization_up_for_blocks(e) == Sum::Unfit
-        }
-        (None, _) => false,
-    }
+    e.size("weights_gib")
+        .zip(total)
+        .is_some_and(|(weights, total)| weights >= formulas::highest(e) * total)
 }
 
 fn is_multimodal(e: &Evidence) -> bool {

@@ -186,7 +186,10 @@ impl Evidence<'_> {
 
     /// The size of the device or, where device and host share one pool, of the node.
     pub fn device_total(&self) -> Option<Gib> {
-        let node = || self.size("node_limit_gib").filter(|_| self.is_unified());
+        let node = || {
+            let size = self.size("node_limit_gib").or_else(|| self.size("host_total_gib"));
+            size.filter(|_| self.is_unified())
+        };
         self.size("gpu_total_gib").or_else(node)
     }
 }

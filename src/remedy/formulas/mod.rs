@@ -9,7 +9,7 @@ mod utilization;
 
 use super::evidence::Evidence;
 
-pub use utilization::{highest, up_for_blocks as utilization_up_for_blocks};
+pub use utilization::highest;
 
 /// What a formula gives.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,6 +60,9 @@ const FORMULAS: &[(&str, Formula)] = &[
     ("static-fraction-down", static_fraction::down),
     ("static-fraction-up", static_fraction::up),
     ("holder", sizes::holder),
+    ("imbalance", sizes::imbalance),
+    ("shortfall", sizes::shortfall),
+    ("host-need", sizes::host_need),
     ("shard", sizes::shard),
     ("device", sizes::device),
     ("shm-size", sizes::shm_size),

@@ -20,7 +20,7 @@ const MOST_PIDS: usize = 4;
 /// The other processes that the log names.
 pub fn holder(e: &Evidence) -> Sum {
     let Some(gib) = e.other_processes() else {
-        return Sum::Nothing;
+        return Sum::Missing("which process holds the memory, and how much");
     };
     let mut vars = vec![("gib", gib.to_string())];
     if !e.other_holders.is_empty() {
@@ -48,7 +48,7 @@ pub fn device(e: &Evidence) -> Sum {
 /// A rank's part of the checkpoint.
 pub fn shard(e: &Evidence) -> Sum {
     let (Some(checkpoint), Some(ranks)) = (e.size("checkpoint_gib"), ranks(e)) else {
-        return Sum::Nothing;
+        return Sum::Missing("the size of the checkpoint and the number of ranks that share it");
     };
     let part = Gib(checkpoint.0 / ranks as f64);
     Sum::Value(Computed {
@@ -154,13 +154,68 @@ pub fn offload_for_blocks(e: &Evidence) -> Sum {
 /// Room in shared memory: twice what was asked for, in whole GiB.
 pub fn shm_size(e: &Evidence) -> Sum {
     let Some(required) = e.size("shm_required_gib") else {
-        return Sum::Nothing;
+        return Sum::Missing("how much shared memory was asked for");
     };
     let gib = (2.0 * required.0).ceil().max(1.0);
     Sum::Value(Computed {
         vars: vec![("gib", format!("{gib:.0}"))],
         arithmetic: Some(format!("2 x {required} GiB asked for, rounded up to {gib:.0} GiB")),
     })
+}
+
+/// The least free memory of all ranks, against this rank's.
+pub fn imbalance(e: &Evidence) -> Sum {
+    let (Some(least), Some(here)) = (e.gib("min_rank_free_gib"), e.size("gpu_free_gib")) else {
+        return Sum::Missing("how much memory each rank had free");
+    };
+    let gap = here - least;
+    Computed::from_to(
+        here,
+        least,
+        format!("{here} here - {least} at the least = {gap} GiB apart"),
+    )
+}
+
+/// By how much an allocation on the device was too large.
+pub fn shortfall(e: &Evidence) -> Sum {
+    let (Some(tried), Some(free)) = (e.size("tried_to_allocate_gib"), e.gib("gpu_free_gib")) else {
+        return Sum::Missing("how much was asked for and how much was free");
+    };
+    let short = tried - free;
+    if short.0 <= 0.0 {
+        return Sum::Nothing;
+    }
+    Sum::Value(Computed {
+        vars: vec![("gib", short.to_string())],
+        arithmetic: Some(format!("{tried} asked for - {free} free = {short} GiB short")),
+    })
+}
+
+/// What a request for host memory lacked, or what the process that was killed for it held.
+pub fn host_need(e: &Evidence) -> Sum {
+    let requested = e
+        .size("host_requested_gib")
+        .or_else(|| e.size("requested_gib"))
+        .or_else(|| e.size("host_required_gib"))
+        .or_else(|| e.size("object_gib"));
+    let told = |gib: Gib, sum: String| {
+        Sum::Value(Computed {
+            vars: vec![("gib", gib.to_string())],
+            arithmetic: Some(sum),
+        })
+    };
+    match (requested, e.gib("host_available_gib"), e.size("victim_used_gib")) {
+        (Some(asked), Some(free), _) if asked > free => {
+            let short = asked - free;
+            told(
+                short,
+                format!("{asked} asked for - {free} available = {short} GiB short"),
+            )
+        }
+        (_, _, Some(held)) => told(held, format!("the process that was killed held {held} GiB")),
+        (Some(asked), ..) => told(asked, format!("{asked} GiB were asked for")),
+        _ => Sum::Missing("how much host memory the process used or asked for"),
+    }
 }
 
 /// As many sequences as the state cache has blocks.
@@ -326,7 +381,11 @@ mod tests {
         let case = Case::figures(&[("checkpoint_gib", 110.8)]).set("tp_size", "2");
         assert_eq!(to(&shard(&case.evidence("gpu-oom.context", "sglang", "", ""))), "55.40");
         let case = Case::figures(&[("checkpoint_gib", 110.8)]);
-        assert_eq!(shard(&case.evidence("gpu-oom.context", "sglang", "", "")), Sum::Nothing);
+        let sum = shard(&case.evidence("gpu-oom.context", "sglang", "", ""));
+        assert!(
+            matches!(sum, Sum::Missing(what) if what.contains("number of ranks")),
+            "{sum:?}"
+        );
     }
 
     #[test]
@@ -383,5 +442,29 @@ mod tests {
             var(&shm_size(&case.evidence("host-mem.shm", "vllm", "0.27.0", "")), "gib"),
             "4"
         );
+    }
+
+    #[test]
+    fn what_was_lacking_is_told() {
+        // 3.00 - 0.62
+        let case = Case::figures(&[("tried_to_allocate_gib", 3.0), ("gpu_free_gib", 0.62)]);
+        assert_eq!(
+            var(&shortfall(&case.evidence("gpu-oom.profile", "torch", "", "")), "gib"),
+            "2.38"
+        );
+        // 40.0 - 12.5
+        let case = Case::figures(&[("host_requested_gib", 40.0), ("host_available_gib", 12.5)]);
+        assert_eq!(
+            var(&host_need(&case.evidence("host-mem.budget", "sglang", "", "")), "gib"),
+            "27.50"
+        );
+        let case = Case::figures(&[("victim_used_gib", 8.12)]);
+        assert_eq!(
+            var(&host_need(&case.evidence("host-mem.oom-killer", "", "", "")), "gib"),
+            "8.12"
+        );
+        let case = Case::figures(&[]);
+        let sum = host_need(&case.evidence("host-mem.oom-killer", "", "", ""));
+        assert_eq!(sum, Sum::Missing("how much host memory the process used or asked for"));
     }
 }

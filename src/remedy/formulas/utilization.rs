@@ -163,7 +163,9 @@ pub fn for_ray_monitor(e: &Evidence) -> Sum {
 
 /// Head-room for the peak above what the node used when it was killed.
 pub fn ray_threshold(e: &Evidence) -> Sum {
-    let Some(node) = node_use(e) else { return Sum::Nothing };
+    let Some(node) = node_use(e) else {
+        return Sum::Missing("the node's memory use and limit");
+    };
     let (spike, _) = spike(e, node.pool);
     let to = ((node.used + spike) / node.pool).ceil();
     let to = if to.0 > 0.99 { Share(0.99) } else { to };
@@ -257,6 +259,10 @@ fn raised(e: &Evidence, lacking: Gib, what: &str) -> Sum {
     let to = u.share + (lacking + MARGIN) / total;
     let rounded = to.ceil();
     let fits_free = e.size("gpu_free_gib").is_none_or(|free| rounded * total <= free);
+    if rounded > highest(e) && !total_note.is_empty() {
+        // The device may be larger than what the share must at least hold.
+        return NO_TOTAL;
+    }
     if rounded > highest(e) || !fits_free || rounded <= u.share {
         return Sum::Unfit;
     }

@@ -255,3 +255,11 @@ fn a_unified_machine_keeps_some_for_the_system() {
         "0.77"
     );
 }
+
+#[test]
+fn a_device_that_may_be_larger_is_not_called_too_small() {
+    // At least (7.338 - 1.27) / 0.9 = 6.74 GiB: the activation peak is in neither figure.
+    let case = Case::figures(&[("kv_available_gib", -1.27), ("weights_gib", 7.338)]);
+    let e = case.evidence("gpu-mem.no-kv-blocks", "vllm", "0.10.2", "kv-cache");
+    assert_eq!(up_for_blocks(&e), Sum::Missing("the device's total memory"));
+}
