@@ -419,6 +419,7 @@ fn what_free_and_nvidia_smi_say_of_the_node_enters_the_account() {
     inputs.push(Text::new(
         format!("{folder}/state.txt"),
         "\
+|   0  NVIDIA GB10                    On  |   0000000F:01:00.0 Off |                  N/A |
 |    0   N/A  N/A            4711      C   VLLM::EngineCore                      11980MiB |
                total        used        free      shared  buff/cache   available
 Mem:           119Gi        18Gi       3.3Gi       1.2Gi        99Gi       101Gi

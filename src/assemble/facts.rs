@@ -130,7 +130,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
             let before = root.is_none_or(|r| index <= r.event);
             if own && before {
                 facts.figures.insert(figure.name.to_string(), figure.value);
-            } else if OF_THE_NODE.contains(&&*figure.name) && may_be_of(root_node, who) {
+            } else if OF_THE_NODE.contains(&&*figure.name) && may_be_of(root_node, who, launches) {
                 facts.figures.entry(figure.name.to_string()).or_insert(figure.value);
             } else if LAUNCH_WIDE.contains(&&*figure.name) || before && PER_RANK.contains(&&*figure.name) {
                 let other = || Elsewhere {
@@ -157,8 +157,12 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         programs.insert(signature.def.program.as_str(), ());
         if root.is_some_and(|r| r.event == index) {
             facts.tags.extend(signature.def.tags.iter().cloned());
-            facts.other_holders = other_holders(event);
-        } else if listed && signature.def.role == Role::Note && may_be_of(root_node, who) {
+            // What the failing process itself was told comes before a listing of another minute.
+            let named = other_holders(event);
+            if !named.is_empty() {
+                facts.other_holders = named;
+            }
+        } else if listed && signature.def.role == Role::Note && may_be_of(root_node, who, launches) {
             let device = root.and_then(|r| launches.processes.get(r.process).device);
             let others = other_holders(event).into_iter().filter(|(pid, _)| {
                 let own = launches.processes.all().iter().any(|p| p.pid == Some(*pid));
@@ -216,9 +220,15 @@ fn normalise(figures: &mut BTreeMap<String, f64>) {
     }
 }
 
-/// Whether a line may be about the node: a source without a node may be any's.
-fn may_be_of(node: Option<&str>, who: &Process) -> bool {
-    node.zip(who.node.as_deref()).is_none_or(|(node, other)| node == other)
+/// Whether a line may be about the node. A source without a node may be any's, and so may one that holds no process of
+/// the launch, unless it is named after another node.
+fn may_be_of(node: Option<&str>, who: &Process, launches: &Launches) -> bool {
+    let Some((node, other)) = node.zip(who.node.as_deref()) else {
+        return true;
+    };
+    let processes = || launches.processes.all().iter().filter(|p| p.label.is_some());
+    let mut nodes = processes().filter_map(|p| p.node.as_deref());
+    node == other || other.starts_with(node) || nodes.all(|name| !other.starts_with(name))
 }
 
 /// Whether a listed process is on the device, as far as both are known.

@@ -11,10 +11,10 @@ mod story;
 
 use crate::catalog::Catalog;
 use crate::launch::Launches;
-use crate::ledger::account;
-use crate::remedy::advise;
+use crate::ledger::{account, tight_rank};
+use crate::remedy::{Evidence, advise};
 use crate::report::model::{
-    Alternative, Attempt, Cause, Engine, Examined, ExceptionReport, Finding, FrameReport, LogState, Outcome,
+    Alternative, Attempt, Cause, Engine, Examined, ExceptionReport, Finding, FrameReport, LogState, Memory, Outcome,
     ProgramInfo, Remedy, Report, Root, SCHEMA,
 };
 use crate::verdict::fingerprint::fingerprint;
@@ -119,7 +119,7 @@ pub fn assemble(
         findings,
         figures: facts.figures.clone(),
         measurements: facts.measurements.clone(),
-        memory: known.as_ref().and_then(account),
+        memory: known.as_ref().and_then(|known| memory(known, &facts)),
         remedies: with_evidence(advice.remedies),
         will_not_help: advice.will_not_help,
         overruled_advice: known
@@ -139,6 +139,13 @@ pub fn assemble(
         confidence_terms: verdict.terms.clone(),
         cause,
     }
+}
+
+/// The account of the root's process, and the rank that decides for all.
+fn memory(known: &Evidence<'_>, facts: &facts::Facts) -> Option<Memory> {
+    let mut memory = account(known)?;
+    memory.notes.extend(tight_rank(&facts.measurements));
+    Some(memory)
 }
 
 /// Every remedy rests on the root, which is evidence 0.

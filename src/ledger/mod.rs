@@ -3,12 +3,20 @@
 //! Owns the sum of the root process's figures for one device or one node, and says what does not add up. Never
 //! computes a change (see `remedy`) and never mixes figures of two processes.
 
+use std::collections::BTreeMap;
+
 use crate::remedy::evidence::Evidence;
 use crate::remedy::units::Gib;
-use crate::report::model::{Holder, Memory};
+use crate::report::model::{Holder, Measurement, Memory};
 
 /// A difference below this is measuring error, in GiB.
 const NOISE: f64 = 0.5;
+
+/// Figures that each rank prints of itself, and what they are of.
+const PER_RANK: &[(&str, &str)] = &[
+    ("kv_available_gib", "for the KV cache"),
+    ("load_avail_gib", "free before loading"),
+];
 
 /// Parts of the process on the device: figure and what it is. Only the first that is there of each group counts.
 const PARTS: &[(&str, &[&str])] = &[
@@ -35,6 +43,32 @@ pub fn account(e: &Evidence) -> Option<Memory> {
         || memory.short_by_gib.is_some()
         || !memory.holders.is_empty();
     says_something.then_some(memory)
+}
+
+/// Which rank is the tight one, where several printed the same figure of themselves and they differ.
+pub fn tight_rank(measurements: &[Measurement]) -> Option<String> {
+    let of = |name: &str| {
+        let mut last: BTreeMap<&str, f64> = BTreeMap::new();
+        let own = measurements.iter().filter(|m| m.name == name && m.value.is_finite());
+        for measurement in own {
+            if let Some(process) = measurement.process.as_deref() {
+                last.insert(process, measurement.value);
+            }
+        }
+        last
+    };
+    PER_RANK.iter().find_map(|(name, what)| {
+        let values = of(name);
+        let (process, least) = values.iter().min_by(|a, b| a.1.total_cmp(b.1))?;
+        let most = values.values().copied().max_by(f64::total_cmp)?;
+        (most - least > NOISE).then(|| {
+            format!(
+                "{process} is the tight one: {} {what}, against up to {} on the other ranks.",
+                Gib(*least).in_words(),
+                Gib(most).in_words()
+            )
+        })
+    })
 }
 
 /// The account of one device.
@@ -344,6 +378,33 @@ mod tests {
         // Before it is allocated it holds nothing.
         let memory = account(&case.evidence("gpu-oom.profile", "vllm", "0.19.0", "memory-profile")).unwrap();
         assert!(memory.holders.iter().all(|holder| !holder.what.starts_with("KV cache")));
+    }
+
+    #[test]
+    fn the_tight_rank_is_named() {
+        let measured = |name: &str, process: &str, value: f64| Measurement {
+            name: name.to_owned(),
+            value,
+            printed: String::new(),
+            process: Some(process.to_owned()),
+            device: None,
+            line: 1,
+            evidence: None,
+        };
+        let told = tight_rank(&[
+            measured("kv_available_gib", "Worker_TP0", 49.12),
+            measured("kv_available_gib", "Worker_TP1", 41.52),
+            measured("kv_available_gib", "Worker_TP2", 49.10),
+        ]);
+        let expected =
+            "Worker_TP1 is the tight one: 41.52 GiB for the KV cache, against up to 49.12 GiB on the other ranks.";
+        assert_eq!(told.as_deref(), Some(expected));
+        let alike = [
+            measured("kv_available_gib", "a", 49.12),
+            measured("kv_available_gib", "b", 49.10),
+        ];
+        assert_eq!(tight_rank(&alike), None);
+        assert_eq!(tight_rank(&alike[..1]), None);
     }
 
     #[test]
