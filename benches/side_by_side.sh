@@ -11,7 +11,15 @@ folder=${LOGS:-$(mktemp -d)}
 [ -e "$folder/S1-served.log" ] || cargo bench --bench throughput -- --write "$folder" "$size" >/dev/null
 # The texts of the catalog's signatures, unless others are given.
 literals=${LITERALS:-$folder/literals.txt}
-[ -e "$literals" ] || cat src/catalog/data/*.toml | sed -n 's/^literal = \[//p' | grep -o '"[^"\\]\{5,\}"' | tr -d '"' | sort -u >"$literals"
+[ -e "$literals" ] || python3 - >"$literals" <<'PY'
+import glob, tomllib
+texts = set()
+for path in glob.glob("src/catalog/data/*.toml"):
+    with open(path, "rb") as file:
+        for signature in tomllib.load(file).get("signature", []):
+            texts.update(text for text in signature["literal"] if "\n" not in text)
+print("\n".join(sorted(texts)))
+PY
 
 seconds() { # command... : user+system seconds of one run
     python3 - "$@" <<'PY'
