@@ -211,3 +211,100 @@ fn the_causes_own_words_in_quoted_text_are_no_failure() {
         }
     }
 }
+
+/// A launch of torchrun in which rank 2 lost its peer, and `rank` is told to have ended first, with `code`.
+fn lost_peer(rank: u32, code: i32) -> Report {
+    let log = format!(
+        "INFO 03-11 08:00:01 [train.py:12] init_process_group rank=2 world=4\n\
+         [rank2]: Traceback (most recent call last):\n\
+         [rank2]:   File \"/srv/job/step.py\", line 9, in <module>\n\
+         [rank2]:     dist.barrier()\n\
+         [rank2]:   File \"/opt/py/site-packages/torch/distributed/distributed_c10d.py\", line 4100, in barrier\n\
+         [rank2]:     work.wait()\n\
+         [rank2]: RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer \
+         [10.1.0.4]:4711\n\
+         E0311 08:00:09.590000 18 torch/distributed/elastic/multiprocessing/api.py:874] failed (exitcode: {code}) \
+         local_rank: {rank} (pid: 31{rank}) of binary: /opt/py/bin/python\n\
+         Traceback (most recent call last):\n  File \"/opt/py/bin/torchrun\", line 10, in <module>\n    sys.exit(main())\n\
+         torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n\
+         ============================================================\nstep.py FAILED\n\
+         ------------------------------------------------------------\nRoot Cause (first observed failure):\n[0]:\n  \
+         time      : 2026-03-11_08:00:09\n  host      : node-a\n  rank      : {rank} (local_rank: {rank})\n  \
+         exitcode  : {code} (pid: 31{rank})\n"
+    );
+    examine_texts(&[Text::new("job.log", log)])
+}
+
+#[test]
+fn the_rank_that_left_is_what_its_peers_missed() {
+    let left = lost_peer(1, 5);
+    assert_eq!(cause(&left).0, "unknown.silent", "{}", left.headline);
+    assert_eq!(left.root.as_ref().unwrap().place.rank, Some(1));
+    let own = lost_peer(2, 1);
+    assert_eq!(cause(&own).0, "dist.gloo", "{}", own.headline);
+}
+
+#[test]
+fn a_try_without_its_end_is_believed_less_than_one_that_ended_the_launch() {
+    let tries = "2026-05-02 10:00:00,634\tINFO worker.py:1660 -- Connecting to existing Ray cluster at address: \
+                 10.9.0.1:6379...\n[2026-05-02 10:00:05,641 W 18 18] gcs_rpc_client.h:151: Failed to connect to GCS at \
+                 address 10.9.0.1:6379 within 5 seconds.\n";
+    let end = "Traceback (most recent call last):\n  File \"/srv/app.py\", line 3, in <module>\n    ray.init()\n\
+               ConnectionError: Failed to connect to Ray cluster at 10.9.0.1:6379\n";
+    let waiting = examine_texts(&[Text::new("driver.log", tries)]);
+    let ended = examine_texts(&[Text::new("driver.log", format!("{tries}{end}"))]);
+    assert_eq!(
+        (cause(&waiting).0, cause(&ended).0),
+        ("ray.gcs-unreachable", "ray.gcs-unreachable")
+    );
+    assert!(
+        cause(&waiting).1 < 0.5 && cause(&ended).1 >= 0.5,
+        "{:?} {:?}",
+        cause(&waiting),
+        cause(&ended)
+    );
+}
+
+#[test]
+fn a_harmless_line_above_does_not_make_a_schedulers_exception_harmless() {
+    let log = "[2026-02-11 09:15:02 TP0] Compute capability below sm80. Use float16 due to lack of bfloat16 support.\n\
+               [2026-02-11 09:15:02 TP0] Scheduler hit an exception: Traceback (most recent call last):\n  \
+               File \"/srv/sglang/srt/managers/scheduler.py\", line 9, in run_scheduler_process\n    \
+               scheduler = Scheduler(\nValueError: Model architectures ['NoSuchForCausalLM'] are not supported for now.\n";
+    let report = examine_texts(&[Text::new("server.log", log)]);
+    assert_eq!(cause(&report).0, "config.unsupported-arch", "{}", report.headline);
+}
+
+#[test]
+fn what_standard_output_says_within_a_traceback_is_heard() {
+    let log = "INFO 05-17 18:31:50 [api_server.py:9] vLLM API server version 0.9.1\nTraceback (most recent call last):\n  \
+               File \"/opt/py/site-packages/transformers/dynamic_module_utils.py\", line 7, in resolve_trust_remote_code\n\
+               The repository for /models/own contains custom code which must be executed to correctly load the model. \
+               You can inspect the repository content at https://hf.co//models/own.\n\n    answer = input(\n\
+               EOFError: EOF when reading a line\n";
+    let report = examine_texts(&[Text::new("server.log", log)]);
+    assert_eq!(cause(&report).0, "config.trust-remote-code", "{}", report.headline);
+}
+
+#[test]
+fn a_weak_verdict_names_what_it_often_turns_out_to_be() {
+    let log = "(EngineCore_DP0 pid=77) INFO 11-29 14:00:06 [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: \
+               model='/models/m'\nRuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)\n";
+    let report = examine_texts(&[Text::new("server.log", log)]);
+    assert_eq!(cause(&report).0, "nccl.system-error");
+    let ids: Vec<&str> = report.alternatives.iter().map(|a| a.id.as_str()).collect();
+    assert!(
+        ids.contains(&"nccl.bootstrap-net") && ids.contains(&"host-mem.shm"),
+        "{ids:?}"
+    );
+}
+
+#[test]
+fn the_terms_of_a_confidence_sum_up_to_it() {
+    for paths in [&[C][..], &A_SGLANG, &B_255] {
+        let report = examine_texts(&texts(paths));
+        let sum: f64 = report.confidence_terms.iter().map(|(_, value)| value).sum();
+        assert!((sum - cause(&report).1).abs() < 0.005, "{sum} {:?}", cause(&report));
+        assert!(report.confidence_terms.len() >= 3);
+    }
+}

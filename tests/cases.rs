@@ -19,6 +19,12 @@ const BANDS: [f64; 4] = [0.0, 0.5, 0.7, 0.9];
 const LEAST_RIGHT: f64 = 0.88;
 const MOST_ALARMS: f64 = 0.05;
 
+/// What the highest band promises: its share of right answers, and its share of all causes named on failed logs.
+const SURE_RIGHT: f64 = 0.97;
+const SURE_SHARE: f64 = 0.55;
+/// Answers from which on a band is compared with the one below it.
+const ENOUGH: usize = 15;
+
 #[derive(Default)]
 struct Share {
     good: usize,
@@ -98,6 +104,20 @@ fn labelled_logs_are_judged_as_well_as_the_reports_say() {
         right.good, right.all, alarms.good, alarms.all
     );
     assert!(right.all > 0, "no case in {}", folder.display());
+    let named: usize = bands.iter().map(|band| band.all).sum();
+    let [.., sure] = &bands;
+    assert!(
+        sure.of() >= SURE_RIGHT,
+        "{:.3} of the sure answers are right",
+        sure.of()
+    );
+    assert!(
+        sure.all as f64 >= SURE_SHARE * named as f64,
+        "only {} of {named} answers are sure",
+        sure.all
+    );
+    let full: Vec<f64> = bands.iter().filter(|band| band.all >= ENOUGH).map(Share::of).collect();
+    assert!(full.is_sorted(), "a band is worse than the one below it: {full:?}");
     assert!(
         right.of() >= LEAST_RIGHT,
         "only {:.3} of the causes are right",

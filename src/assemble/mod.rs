@@ -27,6 +27,9 @@ use crate::verdict::{Verdict, exception_of};
 
 use places::Names;
 
+/// Alternatives named in a report.
+const MOST_ALTERNATIVES: usize = 5;
+
 /// What the examination knows beside the launches.
 pub struct Input<'a> {
     /// Source as given.
@@ -193,7 +196,15 @@ fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Ve
         .root
         .and_then(|i| verdict.failures.get(i))
         .and_then(|f| launches.events.get(f.event));
-    verdict
+    let titled = |id: &str| catalog.cause(id).map_or_else(|| id.to_owned(), |c| c.title.clone());
+    let suspected = verdict.suspects.iter().map(|(id, confidence)| Alternative {
+        title: titled(id),
+        confidence: *confidence,
+        why: "such an end often turns out to be this".to_owned(),
+        why_not: "no line of the log says so".to_owned(),
+        id: id.clone(),
+    });
+    let mut all: Vec<Alternative> = verdict
         .rivals
         .iter()
         .filter_map(|(index, confidence)| {
@@ -215,14 +226,18 @@ fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Ve
                 }
             };
             Some(Alternative {
-                title: catalog.cause(&id).map_or_else(|| id.clone(), |c| c.title.clone()),
+                title: titled(&id),
                 confidence: *confidence,
                 why: format!("line {} says so", place.line),
                 why_not,
                 id,
             })
         })
-        .collect()
+        .chain(suspected)
+        .collect();
+    all.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+    all.truncate(MOST_ALTERNATIVES);
+    all
 }
 
 fn exception_report(launches: &Launches, verdict: &Verdict, exception: &crate::event::Exception) -> ExceptionReport {

@@ -110,6 +110,9 @@ pub struct SignatureDef {
     /// The marker may be entered from a later phase (nested or repeated work).
     #[serde(default)]
     pub back: bool,
+    /// The line tells of one try of several: that it stands there does not mean that the last one failed.
+    #[serde(default)]
+    pub retried: bool,
     /// Signature ids, cause ids or `family.*` that this one explains whatever the order of lines.
     #[serde(default)]
     pub explains: Vec<String>,
@@ -304,6 +307,10 @@ pub struct CauseDef {
     pub strength: String,
     /// The phase it has where nothing else tells.
     pub phase: Option<String>,
+    /// What it often turns out to be once the deciding line is found, likeliest first: named as alternatives. Only for
+    /// weak and generic causes.
+    #[serde(default)]
+    pub often: Vec<String>,
     /// Who can act: `launch-config`, `node`, `cluster`, `network`, `image`, `model`, `engine-bug`, `external`, `unknown`.
     pub owner: String,
     /// Retry verdict.

@@ -159,12 +159,26 @@ fn object(lines: &[(Place, Vec<u8>)]) -> Option<(Entry, Vec<Place>)> {
 
 fn exported(lines: &[(Place, Vec<u8>)]) -> Option<(Entry, Vec<Place>)> {
     let entry = json::of(&fields(lines)?)?;
-    let line = lines
+    let at = lines
         .iter()
-        .find(|(_, line)| *line == b"MESSAGE" || line.starts_with(b"MESSAGE="))
-        .or(lines.first())?;
-    Some((entry, vec![line.0]))
+        .position(|(_, line)| *line == b"MESSAGE" || line.starts_with(b"MESSAGE="))
+        .unwrap_or(0);
+    let mut from = lines.iter().skip(at);
+    let (place, line) = from.next()?;
+    if line != b"MESSAGE" {
+        return Some((entry, vec![*place]));
+    }
+    // The text of a binary field begins below its key, behind eight bytes of length; a length of ten holds a line end.
+    let mut bytes = 0;
+    let text = from.skip_while(|(_, line)| {
+        bytes += line.len() + 1;
+        bytes <= LENGTH
+    });
+    Some((entry, text.map(|(place, _)| *place).collect()))
 }
+
+/// Bytes of the length in front of a binary value.
+const LENGTH: usize = 8;
 
 /// The fields of an exported record: `KEY=value`, or a bare key, eight bytes of length and the value. `None` while a
 /// value is not complete.
@@ -195,7 +209,7 @@ fn binary<'a>(lines: &mut impl Iterator<Item = &'a Vec<u8>>) -> Option<Vec<u8>> 
     for line in lines {
         data.extend_from_slice(line);
         data.push(b'\n');
-        if let Some((length, value)) = data.split_first_chunk::<8>() {
+        if let Some((length, value)) = data.split_first_chunk::<LENGTH>() {
             let length = usize::try_from(u64::from_le_bytes(*length))
                 .ok()
                 .filter(|length| *length <= MOST_BYTES)?;
@@ -252,7 +266,7 @@ mod tests {
             got,
             [
                 ("one".to_owned(), vec![4]),
-                ("\u{1b}[36mtwo\n\nthree\u{1b}[0m".to_owned(), vec![8])
+                ("\u{1b}[36mtwo\n\nthree\u{1b}[0m".to_owned(), vec![9, 10, 11, 12, 13])
             ]
         );
     }

@@ -150,6 +150,13 @@ fn every_cause_is_well_formed() {
             cause.strength == "strong" || !cause.next_evidence.is_empty(),
             "{id}: no next evidence"
         );
+        assert!(
+            cause.strength != "strong" || cause.often.is_empty(),
+            "{id}: it says itself what it is"
+        );
+        for other in &cause.often {
+            assert!(other != id && catalog().cause(other).is_some(), "{id}: often {other}");
+        }
         let verdicts = ["pointless", "after-change", "may-help", "unknown"];
         assert!(
             verdicts.contains(&cause.retry.verdict.as_str()),

@@ -3,7 +3,7 @@
 //! Owns the comparison of candidates: worth, declared explanations, order, depth of the process. Sees no text.
 
 use crate::catalog::Catalog;
-use crate::event::TracebackKind;
+use crate::event::{ExitStatus, TracebackKind};
 use crate::launch::Launches;
 use crate::launch::processes::ProcessRole;
 
@@ -53,7 +53,31 @@ pub fn root(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> Opt
             .then_with(|| weak_rank(failures, b).cmp(&weak_rank(failures, a)))
             .then(a.cmp(&b))
     })?;
-    Some(first_printing(launches, failures, best))
+    let best = first_printing(launches, failures, best);
+    Some(left_first(launches, failures, best).unwrap_or(best))
+}
+
+/// The end of the rank that left, where the best root only says that a peer is gone: a rank that is told to have ended
+/// with a code of its own and said nothing is what the others missed.
+fn left_first(launches: &Launches, failures: &[Failure], best: usize) -> Option<usize> {
+    let chosen = failures
+        .get(best)
+        .filter(|_| weak_rank(failures, best) == LOST_A_PEER)?;
+    let rank = |f: &Failure| launches.processes.get(f.process).rank;
+    let told = rank(chosen)?;
+    let left = |f: &Failure| {
+        !f.survived
+            && f.traceback.is_none()
+            && matches!(f.exit, Some(ExitStatus::Code(code)) if code != 0)
+            && rank(f).is_some_and(|r| r != told)
+    };
+    let spoke = |of: &Failure| {
+        let of = rank(of);
+        failures.iter().any(|f| {
+            rank(f) == of && !f.survived && (f.traceback.is_some() || f.exit.is_none() && f.worth >= Worth::Weak)
+        })
+    };
+    (0..failures.len()).find(|&i| failures.get(i).is_some_and(|f| left(f) && !spoke(f)))
 }
 
 /// The printing of the same failure to quote: where it arose rather than where it was forwarded to.
@@ -90,12 +114,15 @@ fn depth(launches: &Launches, failure: &Failure) -> u8 {
 fn rank(failures: &[Failure], index: usize) -> u8 {
     let Some(failure) = failures.get(index) else { return 0 };
     if is_request_to_end(failure) {
-        // Somebody asked the launch to end. That is the cause only where nothing had failed before.
-        let before = failures
+        // Somebody asked the launch to end. That is the cause only where nothing had failed before, nor anything is
+        // told afterwards that an end cannot bring about.
+        let other = |f: &Failure| !f.survived && f.worth >= Worth::Weak && !is_request_to_end(f);
+        let before = failures.iter().take(index).any(other);
+        let own = failures
             .iter()
-            .take(index)
-            .any(|f| !f.survived && f.worth >= Worth::Weak && !is_request_to_end(f));
-        return if before { 1 } else { 6 };
+            .skip(index)
+            .any(|f| other(f) && f.worth == Worth::Strong && f.traceback.is_some() && never_of_an_end(f));
+        return if before || own { 1 } else { 6 };
     }
     match failure.worth {
         Worth::Strong => 5,
@@ -107,6 +134,15 @@ fn rank(failures: &[Failure], index: usize) -> u8 {
     }
 }
 
+/// Whether a process that is being ended never fails in this way: settings, weights and memory are refused by checks
+/// and allocators that an end does not reach.
+fn never_of_an_end(failure: &Failure) -> bool {
+    matches!(
+        family(failure),
+        Some("config" | "model" | "gpu-mem" | "gpu-oom" | "host-mem")
+    )
+}
+
 /// SIGTERM and Ctrl-C: an end asked for.
 pub fn is_request_to_end(failure: &Failure) -> bool {
     matches!(
@@ -114,6 +150,9 @@ pub fn is_request_to_end(failure: &Failure) -> bool {
         Some("process.sigterm" | "process.interrupted")
     )
 }
+
+/// The place among weak ids of those that say only that a peer is gone.
+const LOST_A_PEER: u8 = 1;
 
 /// Among weak ids, who names the dead goes before who lost a peer.
 fn weak_rank(failures: &[Failure], index: usize) -> u8 {
@@ -132,7 +171,7 @@ fn weak_rank(failures: &[Failure], index: usize) -> u8 {
 fn base_rank(failure: &Failure) -> u8 {
     match failure.cause.as_deref() {
         Some("process.sigkill" | "process.abort" | "ray.node-died" | "ray.raylet-died") => 3,
-        Some("nccl.system-error" | "nccl.peer-died" | "dist.store-unreachable" | "dist.gloo") => 1,
+        Some("nccl.system-error" | "nccl.peer-died" | "dist.store-unreachable" | "dist.gloo") => LOST_A_PEER,
         _ => 2,
     }
 }

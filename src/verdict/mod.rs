@@ -22,6 +22,9 @@ use causality::Reason;
 use failure::{Failure, Worth};
 use phase::PhaseBasis;
 
+/// The confidence of causes that no line states: below that of every failure that the log does state and that was fatal.
+const SUSPECTS: [f64; 3] = [0.09, 0.08, 0.07];
+
 /// The judgement of one attempt.
 pub struct Verdict {
     /// Attempt, from 0.
@@ -42,6 +45,8 @@ pub struct Verdict {
     pub confidence: f64,
     /// Rival causes: index into `failures`, why it is not the root.
     pub rivals: Vec<(usize, f64)>,
+    /// Causes that no line states, but that a weak or generic cause often turns out to be.
+    pub suspects: Vec<(String, f64)>,
     /// What is under the root.
     pub explained: Vec<(usize, Reason)>,
 }
@@ -60,6 +65,7 @@ pub fn judge(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Verd
         terms: Vec::new(),
         confidence: 0.0,
         rivals: Vec::new(),
+        suspects: Vec::new(),
         explained: Vec::new(),
     };
     match outcome {
@@ -109,27 +115,40 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
     let agrees = signature
         .filter(|s| !s.def.phases.is_empty())
         .zip(root.phase.as_deref());
+    let later = |f: &Failure| !f.survived && f.worth == Worth::Strong && f.cause != root.cause;
+    let contested = verdict
+        .explained
+        .iter()
+        .filter(|(_, reason)| *reason == Reason::Later)
+        .filter_map(|(i, _)| failures.get(*i))
+        .any(|f| later(f) && f.process != root.process);
     let basis = confidence::Basis {
         root,
         by_signature: signature.is_some(),
+        named_by_phase: signature.is_some_and(|s| s.def.cause.as_deref().is_some_and(|c| c.ends_with(".*"))),
         phase_agrees: agrees.map(|(s, phase)| s.def.phases.iter().any(|p| p == phase)),
         explained: verdict.explained.iter().filter(|(_, r)| *r != Reason::Copy).count(),
         witness: witness(failures, root),
         rivals: open.len(),
-        end_shown: failures.iter().any(|f| f.fatal || f.worth == Worth::Carrier),
+        contested,
+        retried: signature.is_some_and(|s| s.def.retried),
+        end_shown: failures
+            .iter()
+            .any(|f| !f.survived && (f.fatal || f.worth == Worth::Carrier)),
         head_shown: launches
             .of_attempt(verdict.attempt)
             .any(|i| launches.events.get(i).and_then(|p| Launches::role(catalog, &p.event)) == Some(Role::Launch)),
     };
-    verdict.terms = confidence::terms(&basis);
-    verdict.confidence = confidence::total(&verdict.terms, root.worth);
+    let weighed = confidence::weigh(&basis);
+    (verdict.confidence, verdict.terms) = (weighed.value, weighed.terms);
     let copies: Vec<usize> = verdict
         .explained
         .iter()
         .filter(|(_, r)| *r == Reason::Copy)
         .map(|(i, _)| *i)
         .collect();
-    verdict.rivals = rivals(failures, root_index, &cause, &copies);
+    verdict.rivals = rivals(failures, root_index, &cause, &copies, verdict.confidence);
+    verdict.suspects = suspects(catalog, verdict, &cause, basis.names_by_guess());
     verdict.cause = Some(cause);
 }
 
@@ -152,7 +171,7 @@ fn phase_of_consequence(failures: &[Failure], explained: &[(usize, Reason)]) -> 
 }
 
 /// Rival causes, best first: other named causes among the failures, each once.
-fn rivals(failures: &[Failure], root: usize, cause: &str, copies: &[usize]) -> Vec<(usize, f64)> {
+fn rivals(failures: &[Failure], root: usize, cause: &str, copies: &[usize], most: f64) -> Vec<(usize, f64)> {
     let mut out: Vec<(usize, f64)> = Vec::new();
     let mut order: Vec<usize> = (0..failures.len())
         .filter(|&i| i != root && !copies.contains(&i))
@@ -171,13 +190,27 @@ fn rivals(failures: &[Failure], root: usize, cause: &str, copies: &[usize]) -> V
         let base: f64 = match failure.worth {
             Worth::Strong => 0.3,
             Worth::Generic => 0.2,
-            Worth::Unknown => 0.12,
+            Worth::Unknown | Worth::Weak => 0.12,
             _ => 0.1,
         };
-        out.push((index, if failure.survived { base / 3.0 } else { base }));
+        out.push((index, if failure.survived { base / 3.0 } else { base }.min(most)));
     }
     out.sort_by(|a, b| b.1.total_cmp(&a.1));
     out
+}
+
+/// What the cause often turns out to be, as far as no line says so; of an out-of-memory whose phase is a guess, what it
+/// would be in another phase.
+fn suspects(catalog: &Catalog, verdict: &Verdict, cause: &str, guessed: bool) -> Vec<(String, f64)> {
+    let often = catalog.cause(if guessed { "gpu-oom.other" } else { cause });
+    let said = |id: &str| {
+        let named = |(i, _): &(usize, f64)| verdict.failures.get(*i).and_then(|f| f.cause.as_deref()) == Some(id);
+        id == cause || verdict.rivals.iter().any(named)
+    };
+    let ids = often.into_iter().flat_map(|c| &c.often).filter(|id| !said(id));
+    ids.zip(SUSPECTS)
+        .map(|(id, share)| (id.clone(), share.min(verdict.confidence)))
+        .collect()
 }
 
 /// Where an unfinished launch stands: the furthest phase of any process.

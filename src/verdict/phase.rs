@@ -214,10 +214,56 @@ fn resolve_by_phase(failure: &mut Failure, with_sizes: bool) {
     }
 }
 
-/// Equal failures of several processes are in the same phase: where one printing does not tell it, another may.
+/// Where a failure does not tell its phase, what is said of it again may: the exception of the same signature that
+/// follows a native line has frames, equal failures of several processes are in the same phase, and ranks move in step.
 pub fn share(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &mut [Failure]) {
     take_from_report(failures);
     take_from_method(catalog, launches, attempt, failures);
+    let id = |f: &Failure| launches.events.get(f.event).and_then(|p| p.event.signature);
+    let by_phase = |f: &Failure| {
+        launches
+            .signature(catalog, f.event)
+            .and_then(|s| s.def.cause.as_deref())
+            == Some("gpu-oom.*")
+    };
+    let framed: Vec<_> = failures
+        .iter()
+        .filter(|f| f.phase_basis == PhaseBasis::Frame)
+        .filter_map(|f| Some((f.event, id(f)?, f.phase.clone()?)))
+        .collect();
+    let guessed = |f: &&mut Failure| f.phase_basis <= PhaseBasis::Others && by_phase(f);
+    for failure in failures.iter_mut().filter(guessed) {
+        let same =
+            |(event, signature, _): &&(usize, _, String)| *event > failure.event && id(failure) == Some(*signature);
+        if let Some((_, _, phase)) = framed.iter().find(same) {
+            failure.phase = Some(phase.clone());
+            failure.phase_basis = PhaseBasis::Frame;
+            renamed(failure);
+        }
+    }
+    share_equal(failures);
+    let worker = |f: &Failure| launches.processes.get(f.process).role == ProcessRole::Worker;
+    let in_step = failures
+        .iter()
+        .filter(|f| worker(f) && f.phase_basis >= PhaseBasis::Marker)
+        .find_map(|f| f.phase.clone());
+    for failure in failures.iter_mut().filter(|f| f.phase.is_none() && worker(f)) {
+        failure.phase.clone_from(&in_step);
+        failure.phase_basis = in_step.as_ref().map_or(PhaseBasis::None, |_| PhaseBasis::Others);
+        if by_phase(failure) {
+            renamed(failure);
+        }
+    }
+}
+
+/// Names an out-of-memory anew after its phase has become known.
+fn renamed(failure: &mut Failure) {
+    failure.cause = Some("gpu-oom.*".to_owned());
+    failure.worth = Worth::Strong;
+    resolve_by_phase(failure, true);
+}
+
+fn share_equal(failures: &mut [Failure]) {
     let known: Vec<(String, String)> = failures
         .iter()
         .filter(|f| f.phase_basis >= PhaseBasis::Marker)
@@ -255,8 +301,7 @@ pub fn share(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &
         if let Some((_, _, phase)) = next.filter(|_| oom) {
             failure.phase = Some(phase.clone());
             failure.phase_basis = PhaseBasis::Text;
-            failure.cause = Some("gpu-oom.*".to_owned());
-            resolve_by_phase(failure, true);
+            renamed(failure);
         }
     }
     for failure in failures.iter_mut().filter(|f| f.phase_basis <= PhaseBasis::Others) {
@@ -324,8 +369,6 @@ fn settle(failure: &mut Failure, phase: &str, basis: PhaseBasis) {
     failure.phase = Some(phase.to_owned());
     failure.phase_basis = basis;
     if failure.cause.as_deref() == Some("gpu-oom.other") {
-        failure.cause = Some("gpu-oom.*".to_owned());
-        failure.worth = Worth::Strong;
-        resolve_by_phase(failure, true);
+        renamed(failure);
     }
 }

@@ -5,7 +5,8 @@
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while, take_while_m_n, take_while1};
 use nom::character::complete::{char, digit1, one_of, space0, space1};
-use nom::combinator::opt;
+use nom::combinator::{opt, verify};
+use nom::multi::many_m_n;
 use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Parser};
 
@@ -71,7 +72,6 @@ pub(super) fn dashed_python(input: &str) -> IResult<&str, Header<'_>> {
     for _ in 0..3 {
         if let Ok((after, level)) = level_name(here) {
             let (after, _) = (space0, opt(alt((tag("- "), tag("| "), tag(": "), tag(":"))))).parse(after)?;
-            let after = after.trim_start_matches(' ');
             return Ok((
                 after,
                 Header {
@@ -106,7 +106,8 @@ pub(super) fn loguru(input: &str) -> IResult<&str, Header<'_>> {
     ))
 }
 
-/// `[2026-01-30 12:00:00,123] torch.distributed.elastic: [ERROR] msg`, `[2026-… +0000] [12] [INFO] msg`.
+/// `[2026-01-30 12:00:00,123] torch.distributed.elastic: [ERROR] msg`, `[2026-… +0000] [12] [INFO] msg`,
+/// `[2026-…] [ERROR] [MainThread] [module] >>> msg`. Indentation of the message is kept.
 pub(super) fn bracketed_python(input: &str) -> IResult<&str, Header<'_>> {
     let (rest, _) = char('[')(input)?;
     let (rest, stamp) = date_time(rest, ' ')?;
@@ -122,13 +123,23 @@ pub(super) fn bracketed_python(input: &str) -> IResult<&str, Header<'_>> {
     let (rest, pid) = opt(terminated(delimited(char('['), digit1, char(']')), space0)).parse(rest)?;
     let name = take_while(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
     let (rest, (module, _)) = (name, opt(tag(": "))).parse(rest)?;
+    let (rest, before) = many_m_n(0, 2, terminated(bracketed_name, space0)).parse(rest)?;
     let (rest, level) = delimited(char('['), level_name, char(']')).parse(rest)?;
-    let program = if module.starts_with("torch.") {
-        Program::Torch
-    } else {
-        Program::Unknown
-    };
-    let rest = rest.trim_start_matches(' ');
+    // More fields are told from a message in brackets by the mark that ends them.
+    let marked = (
+        many_m_n(0, 3, preceded(space0, bracketed_name)),
+        space0,
+        alt((tag(">>>"), tag("-"), tag("|"), tag(":"))),
+    );
+    let (rest, marked) = opt(marked).parse(rest)?;
+    let behind = marked.map(|(fields, _, _)| fields).unwrap_or_default();
+    let program = [module]
+        .into_iter()
+        .chain(before)
+        .chain(behind)
+        .find_map(program_of_module)
+        .unwrap_or_default();
+    let rest = rest.strip_prefix(' ').unwrap_or(rest);
     let pid = pid.and_then(|p: &str| p.parse().ok());
     Ok((
         rest,
@@ -140,4 +151,24 @@ pub(super) fn bracketed_python(input: &str) -> IResult<&str, Header<'_>> {
             ..Header::default()
         },
     ))
+}
+
+/// The program whose logger has this name.
+fn program_of_module(name: &str) -> Option<Program> {
+    Some(match name.split('.').next()? {
+        "torch" => Program::Torch,
+        "vllm" => Program::Vllm,
+        "sglang" => Program::Sglang,
+        "ray" => Program::Ray,
+        _ => return None,
+    })
+}
+
+/// `[MainThread]`, `[module.name]`: a field of a header, and no level.
+fn bracketed_name(input: &str) -> IResult<&str, &str> {
+    let name = take_while1(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | ':'));
+    verify(delimited(char('['), name, char(']')), |name: &str| {
+        Level::parse(name).is_none()
+    })
+    .parse(input)
 }

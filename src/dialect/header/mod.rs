@@ -101,7 +101,7 @@ pub fn parse(text: &str) -> Header<'_> {
         }
     }
     let forms: &[Form] = match rest.as_bytes().first() {
-        Some(b'[') => &[nccl, sglang, ray_native, torch_native, bracketed_python, kernel_stamp],
+        Some(b'[') => &[nccl, bracketed_python, sglang, ray_native, torch_native, kernel_stamp],
         Some(b'0'..=b'9') => &[ray_python, loguru, nccl, dashed_python],
         Some(b'D' | b'I' | b'W' | b'E' | b'F' | b'C' | b'T') => {
             &[vllm_log, torch_python, uvicorn, glog, colon_python, nccl]
@@ -113,10 +113,18 @@ pub fn parse(text: &str) -> Header<'_> {
     let forms = forms.iter().chain(if rest.contains("NCCL ") { &cut[..] } else { &[] });
     for form in forms {
         if let Ok((message, found)) = form(rest) {
-            return merge(header, found, message);
+            return stamped_again(&header, &found, message).unwrap_or_else(|| merge(header, found, message));
         }
     }
     header
+}
+
+/// A stamp that something put in front of lines which have whole headers of their own: those speak.
+fn stamped_again<'a>(label: &Header<'a>, outer: &Header<'a>, message: &'a str) -> Option<Header<'a>> {
+    let bare = outer.stamp.is_some() && outer.level.is_none() && outer.label.is_none() && outer.file.is_none();
+    let inner = bare.then(|| parse(message))?;
+    let whole = inner.logged && inner.level.is_some() && inner.stamp.is_some();
+    whole.then(|| merge(label.clone(), inner.clone(), inner.message))
 }
 
 fn merge<'a>(label: Header<'a>, log: Header<'a>, message: &'a str) -> Header<'a> {
@@ -310,6 +318,50 @@ mod tests {
             "NVRM: Xid",
         );
         check("[12345.678901] NVRM: Xid", Program::Kernel, None, "NVRM: Xid");
+        for (line, message) in [
+            (
+                "[2026-03-05 14:28:30,815] [ERROR] [MainThread] [engine.worker] >>>   File \"x\"",
+                "  File \"x\"",
+            ),
+            ("[2026-03-05 14:28:30,815] [worker-3] [ERROR] - msg", "msg"),
+            ("[2026-03-05 14:28:30 +0000] [12] [ERROR]   File \"x\"", "  File \"x\""),
+            ("[2026-03-05 14:28:30,815] [ERROR] [rank3] lost", "[rank3] lost"),
+            (
+                "2026-03-05 14:28:30,815 - engine - ERROR -   File \"x\"",
+                "  File \"x\"",
+            ),
+        ] {
+            check(line, Program::Unknown, Some(Level::Error), message);
+        }
+        check(
+            "[2026-03-05 14:28:30,815] [ERROR] [MainThread] [vllm.worker.worker_base] >>> msg",
+            Program::Vllm,
+            Some(Level::Error),
+            "msg",
+        );
+    }
+
+    #[test]
+    fn a_stamp_in_front_of_a_whole_header() {
+        let h = check(
+            "[2026-12-22 21:26:34] 2026-12-22 13:26:34,574\tWARNING worker.py:2037 -- A worker died",
+            Program::Ray,
+            Some(Level::Warning),
+            "A worker died",
+        );
+        assert_eq!(h.file, Some("worker.py"));
+        check(
+            "[2026-12-22 21:26:34] ERROR 12-22 13:26:34 [core.py:9] EngineCore failed to start.",
+            Program::Vllm,
+            Some(Level::Error),
+            "EngineCore failed to start.",
+        );
+        check(
+            "[2026-12-22 21:26:34] ERROR is no header",
+            Program::Sglang,
+            None,
+            "ERROR is no header",
+        );
         check("ValueError: x", Program::Unknown, None, "ValueError: x");
         check(
             "  File \"x\", line 1, in f",

@@ -16,7 +16,7 @@ use super::traceback::{Assembler, Block, Line, Taken, exception_line, looks_like
 use crate::catalog::Catalog;
 use crate::catalog::captures::Identity;
 use crate::catalog::matcher::{Hit, Text};
-use crate::catalog::schema::Role;
+use crate::catalog::schema::{self, Role};
 use crate::event::{Event, Fact, InputId, Place, Program, SignatureId, Speaker, TracebackKind};
 use crate::record::Record;
 use crate::time::Stamp;
@@ -250,7 +250,9 @@ impl<'c> Reader<'c> {
             speaker,
         };
         let is_head = message.trim_end().ends_with("Traceback (most recent call last):");
-        if let Some(intro) = self.benign_intro.take_if(|_| is_head)
+        // A head behind a message of its own, `Scheduler hit an exception: Traceback …`, needs no other announcement.
+        let announced = is_head && message.trim_start().starts_with("Traceback");
+        if let Some(intro) = self.benign_intro.take_if(|_| announced)
             && (intro.key == key || bare && intro.bare_key == Some(key) && record.line == intro.line + 1)
         {
             self.assembler.ignore_next();
@@ -288,11 +290,15 @@ impl<'c> Reader<'c> {
 
     /// Whether a message stands for itself even where a traceback's message could go on.
     fn ends_block(&self, hit: &Hit<'_>) -> bool {
-        let role = self.catalog.signature(hit.id).map(|s| s.def.role);
-        matches!(
-            role,
-            Some(Role::Exit | Role::Launch | Role::Ready | Role::Stop | Role::Phase | Role::NoLaunch | Role::Wrapper)
-        )
+        let Some(def) = self.catalog.signature(hit.id).map(|s| &s.def) else {
+            return false;
+        };
+        match def.role {
+            Role::Exit | Role::Launch | Role::Ready | Role::Stop | Role::Phase | Role::NoLaunch | Role::Wrapper => true,
+            // What only ever stands at the start of a line, such as the banner of a signal, is no part of a message.
+            Role::Root => def.at == schema::Site::Message,
+            _ => false,
+        }
     }
 
     fn known(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize, message: &str, hit: &Hit<'_>) {

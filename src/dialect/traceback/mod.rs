@@ -105,6 +105,8 @@ struct Open<P> {
     current: RawException<P>,
     state: State,
     after_blank: bool,
+    /// The last frame stood without its indentation, and so will the code below it.
+    flat: bool,
     /// The next traceback is nested in the exception line above (Ray's remote header, exception groups).
     nested: bool,
     opened_by_log: bool,
@@ -190,6 +192,7 @@ impl<P: Clone> Assembler<P> {
         open.touched = line.no;
         match step(open, text, line, place, ends) {
             Step::Kept => taken,
+            Step::Passed => Taken::No,
             Step::Done => {
                 self.close(target, out);
                 Taken::No
@@ -317,6 +320,7 @@ impl<P: Clone> Assembler<P> {
             current: empty(),
             state: State::Frames,
             after_blank: false,
+            flat: false,
             nested: false,
             opened_by_log: line.logged,
             touched: line.no,

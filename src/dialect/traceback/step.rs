@@ -16,6 +16,8 @@ const MAX_CHAIN: usize = 32;
 
 pub(super) enum Step {
     Kept,
+    /// It is for others, and the block goes on below it.
+    Passed,
     Done,
 }
 
@@ -34,6 +36,7 @@ pub(super) fn step<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, pla
             State::Frames => {}
         }
         push_frame(&mut open.current.frames, frame);
+        open.flat = !text.starts_with(' ');
         open.block.last_line = line.no;
         return Step::Kept;
     }
@@ -55,7 +58,9 @@ pub(super) fn step<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, pla
 }
 
 pub(super) fn step_frames<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: Site<'_, P>) -> Step {
-    let indented = text.starts_with("    ") || text.starts_with('\t');
+    let below_flat = open.flat && open.current.frames.last().is_some_and(|f| f.code.is_empty());
+    let code = below_flat && !text.trim().is_empty() && exception_line(text).is_none();
+    let indented = code || text.starts_with("    ") || text.starts_with('\t');
     if indented || text.trim_start().starts_with("[Previous line repeated") {
         if let Some(last) = open.current.frames.last_mut()
             && last.code.is_empty()
@@ -83,7 +88,7 @@ pub(super) fn step_frames<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'
         return Step::Done;
     }
     open.bytes += 1;
-    if open.bytes > 200 { Step::Done } else { Step::Kept }
+    if open.bytes > 200 { Step::Done } else { Step::Passed }
 }
 
 pub(super) fn step_message<P: Clone>(
