@@ -3,6 +3,9 @@
 //! Owns the one-way flow intake → envelope → dialect → launch → verdict → report for one incident, and the state of
 //! an examination that is fed as its input arrives.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use crate::assemble::{self, Input};
 use crate::catalog::Catalog;
 use crate::dialect::reader::Reader;
@@ -19,6 +22,8 @@ use crate::verdict;
 const MAX_NAMES: usize = 8;
 /// Id of the finding that names the inputs of other incidents.
 pub const UNRELATED: &str = "inputs.unrelated";
+/// The part of the memory for events that one more source gets when the ones before it have used it up.
+const LEAST_SHARE: usize = 4096;
 
 /// Which attempt the report is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,6 +73,9 @@ pub struct Examiner<'c> {
     ends_mid_line: bool,
     /// Nothing but blank lines was read so far.
     blank: bool,
+    /// What the events of the sources read so far take, bytes.
+    kept_bytes: usize,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Clone)]
@@ -89,7 +97,14 @@ impl<'c> Examiner<'c> {
             examined: Examined::default(),
             ends_mid_line: false,
             blank: true,
+            kept_bytes: 0,
+            stop: None,
         }
+    }
+
+    /// Ends the reading of inputs as soon as this is true: what is known by then is what a report tells.
+    pub fn stop_when(&mut self, stop: Arc<AtomicBool>) {
+        self.stop = Some(stop);
     }
 
     /// Notes an input that is left out.
@@ -109,13 +124,16 @@ impl<'c> Examiner<'c> {
 
     /// Reads one input to its end. What cannot be read is noted, never an error: the other inputs still count.
     pub fn read(&mut self, input: &InputSpec) {
-        let source = match input.open(&self.options.limits) {
+        let mut source = match input.open(&self.options.limits) {
             Ok(source) => source,
             Err(error) => {
                 self.skip(&input.name, &error.to_string());
                 return;
             }
         };
+        if let Some(stop) = &self.stop {
+            source.stop_when(Arc::clone(stop));
+        }
         let mut lines = LineReader::new(source, &self.options.limits);
         let profile = Profile::of(lines.sample());
         let reverse = profile.newest_first();
@@ -179,7 +197,7 @@ impl<'c> Examiner<'c> {
         self.names.push(name.to_owned());
         self.open = Some(Open {
             peeler: Peeler::new(profile),
-            reader: Reader::new(self.catalog, id),
+            reader: Reader::new(self.catalog, id, self.budget()),
         });
         self.examined.files += 1;
     }
@@ -209,7 +227,15 @@ impl<'c> Examiner<'c> {
     pub fn end(&mut self) {
         let Some(open) = self.open.take() else { return };
         let (name, input) = self.current();
-        self.sources.push(close(open, name, input));
+        let source = close(open, name, input);
+        self.kept_bytes += source.harvest.bytes;
+        self.sources.push(source);
+    }
+
+    /// What the events of one more source may take. A little is left for each, however many there are.
+    fn budget(&self) -> usize {
+        let all = self.options.limits.event_bytes;
+        all.saturating_sub(self.kept_bytes).max(all / LEAST_SHARE)
     }
 
     /// Keeps the inputs of the largest incident, and says which others there are.

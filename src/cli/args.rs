@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::memory::Memory;
 use super::scan_args::Scan;
 use super::shared_args::{Judging, Redact, RuleChoice};
 use crate::examine::AttemptChoice;
@@ -164,6 +165,10 @@ pub struct Examine {
     /// Options of a pipe.
     #[command(flatten)]
     pub pipe: Pipe,
+
+    /// What it may take.
+    #[command(flatten)]
+    pub memory: Memory,
 }
 
 /// How standard input is read.

@@ -11,7 +11,7 @@ use super::args::{Attempt, Color, Examine};
 use super::error::CliError;
 use super::exit::{CLEAN, FAILED, FailOn, NO_REPORT, UNKNOWN};
 use super::output::{Output, complain, remark, rendered};
-use super::pipe::{Listener, Patience, Pause, Pipe, Signals};
+use super::pipe::{Listener, Patience, Pause, Pipe, Signals, Wanted};
 use super::targets::{Target, targets};
 use crate::envelope::Profile;
 use crate::examine::{AttemptChoice, Examiner, Options, UNRELATED};
@@ -32,7 +32,7 @@ coroner --help has more";
 
 /// Examines, reports and returns the status.
 pub fn run(args: &Examine) -> Result<u8, CliError> {
-    let limits = Limits::default();
+    let limits = args.memory.limits();
     let found = discover(&args.paths, &limits);
     let missed: Vec<&Skipped> = found
         .skipped
@@ -47,9 +47,12 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
     // Files are examined first: standard input may be reported on while it is still open, and they belong into that
     // report. But it is read from the very start, so that it passes through without delay.
     let (stdin, files): (Vec<_>, Vec<_>) = found.inputs.iter().partition(|input| input.is_stdin());
-    let pipe = match stdin.is_empty() {
-        true => None,
-        false => Some(pipe(args, &limits)?),
+    let (signals, pipe) = match stdin.is_empty() {
+        true => (Signals::watch(Wanted::Report).map_err(CliError::Signals)?, None),
+        false => {
+            let signals = pipe_signals(args)?;
+            (signals.clone(), Some(pipe(args, signals, &limits)))
+        }
     };
     missed.iter().for_each(|s| warn(&s.input, &s.why));
     let catalog = &args.judging.rules.rules.load()?;
@@ -88,30 +91,35 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
         .skipped
         .iter()
         .for_each(|s| session.examiner.skip(&s.input, &s.why));
+    session.examiner.stop_when(signals.stop());
     session.files(&files);
     match pipe {
         Some(pipe) => session.stdin(pipe),
-        None => session.publish(None),
+        None => session.publish(signals.stopped().then_some(Pause::Interrupted)),
     }
 }
 
-/// Starts to read standard input.
-fn pipe(args: &Examine, limits: &Limits) -> Result<Pipe, CliError> {
-    let signals = if io::stdin().is_terminal() {
+/// What signals mean while standard input is read.
+fn pipe_signals(args: &Examine) -> Result<Signals, CliError> {
+    if io::stdin().is_terminal() {
         remark(match args.paths.is_empty() {
             true => AT_TERMINAL,
             false => "reading standard input; Ctrl-D ends it",
         });
-        Signals::default()
+        Ok(Signals::default())
     } else {
-        Signals::watch().map_err(CliError::Signals)?
-    };
+        Signals::watch(Wanted::End).map_err(CliError::Signals)
+    }
+}
+
+/// Starts to read standard input.
+fn pipe(args: &Examine, signals: Signals, limits: &Limits) -> Pipe {
     let patience = Patience {
         settle: args.pipe.settle,
         grace: GRACE,
     };
     let copy = args.pipe.pass_through.then(io::stdout);
-    Ok(Pipe::start(io::stdin(), copy, patience, signals, limits))
+    Pipe::start(io::stdin(), copy, patience, signals, limits)
 }
 
 /// An examination with what was already said of it.

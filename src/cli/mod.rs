@@ -6,6 +6,7 @@ mod args;
 mod error;
 mod examine;
 mod exit;
+mod memory;
 mod output;
 mod pipe;
 mod progress;

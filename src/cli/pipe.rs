@@ -5,7 +5,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -47,21 +47,46 @@ pub struct Patience {
     pub grace: Duration,
 }
 
+/// What the first signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// The end of a pipe, which its writer is about to reach too.
+    End,
+    /// A report on what was read so far.
+    Report,
+}
+
 /// Counts the signals that ask for an end.
 #[derive(Debug, Clone, Default)]
-pub struct Signals(Arc<AtomicUsize>);
+pub struct Signals {
+    count: Arc<AtomicUsize>,
+    /// Reading is to stop at once.
+    stop: Arc<AtomicBool>,
+}
 
 impl Signals {
-    /// Counts SIGINT and SIGTERM from now on; they no longer end the program by themselves.
-    pub fn watch() -> io::Result<Self> {
+    /// Counts SIGINT and SIGTERM from now on. The first no longer ends the program; where it asks for a report, the
+    /// second does.
+    pub fn watch(wanted: Wanted) -> io::Result<Self> {
         let signals = Self::default();
         let counted = signals.clone();
         let kinds = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
         let mut arrivals = signal_hook::iterator::Signals::new(kinds)?;
         thread::spawn(move || {
-            for _ in arrivals.forever() {
-                if counted.count() == 0 {
-                    remark("waiting for the input to end, 10 s at most; a second signal ends it now");
+            for signal in arrivals.forever() {
+                match (wanted, counted.count()) {
+                    (Wanted::End, 0) => {
+                        remark("waiting for the input to end, 10 s at most; a second signal ends it now");
+                    }
+                    (Wanted::End, _) => {}
+                    (Wanted::Report, 0) => {
+                        counted.stop.store(true, Ordering::Relaxed);
+                        remark("interrupted: the report is on what was read so far; a second signal ends it now");
+                    }
+                    (Wanted::Report, _) => {
+                        // It fails for unknown signals only.
+                        let _ = signal_hook::low_level::emulate_default_handler(signal);
+                    }
                 }
                 counted.raise();
             }
@@ -71,11 +96,21 @@ impl Signals {
 
     /// Counts one.
     pub fn raise(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Becomes true when reading is to stop at once.
+    pub fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    /// Whether reading was to stop at once.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     fn count(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.count.load(Ordering::Relaxed)
     }
 }
 

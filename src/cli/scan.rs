@@ -62,6 +62,7 @@ pub fn run(args: &Scan) -> Result<u8, CliError> {
         options: Options {
             // What is one incident is said by the rule of the scan.
             one_incident: true,
+            limits: args.memory.limits(),
             ..Options::default()
         },
         basis,

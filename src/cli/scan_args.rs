@@ -9,6 +9,7 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use clap::{Args, ValueEnum};
 use regex::Regex;
 
+use super::memory::Memory;
 use super::shared_args::{Judging, Redact};
 use crate::batch::incident::Rule;
 
@@ -89,6 +90,10 @@ pub struct Scan {
     /// What is taken out of the records.
     #[command(flatten)]
     pub redact: Redact,
+
+    /// What each examination may take.
+    #[command(flatten)]
+    pub memory: Memory,
 }
 
 /// What a scan prints.

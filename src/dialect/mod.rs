@@ -4,6 +4,7 @@
 //! processes and keeps no phase. One record yields at most one event.
 
 pub mod header;
+mod kept;
 mod ray_carrier;
 pub mod reader;
 pub mod settings;

@@ -3,7 +3,9 @@
 //! Owns the reading of archives. The archive is read once, and its members are held compressed, so that opening them
 //! later costs one pass each and a folder of logs in a `.tar.gz` fits in memory. Nothing is written to disk.
 
+use std::cell::Cell;
 use std::io::{self, Read, Write};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::decode::Source;
@@ -15,22 +17,35 @@ use super::{InputSpec, Origin, display_name};
 /// Level of the compression members are held with: logs shrink ten times and more at the speed of a read.
 const HOLD_LEVEL: i32 = 1;
 
+/// Bytes of the headers of one member: its name, owner and times, none of which takes a kilobyte. They are read into
+/// memory whole, so one that claims gigabytes is an attack.
+const HEADERS: u64 = 1 << 20;
+
 /// Adds the members of the archive `name` to `found`.
 pub(super) fn members(name: &str, source: Source, limits: &Limits, found: &mut Discovery) {
-    let mut archive = tar::Archive::new(source);
+    let room = Rc::new(Cell::new(None));
+    let mut archive = tar::Archive::new(Roomed {
+        inner: source,
+        room: Rc::clone(&room),
+    });
     let mut held = 0;
     let mut hidden = 0;
     let mut binary = 0;
-    let failure = archive.entries().and_then(|entries| {
-        for entry in entries {
+    let failure = archive.entries().and_then(|mut entries| {
+        loop {
+            room.set(Some(HEADERS));
+            let Some(entry) = entries.next() else { break };
             let mut entry = entry?;
+            room.set(None);
             if !entry.header().entry_type().is_file() {
+                io::copy(&mut entry, &mut io::sink())?;
                 continue;
             }
             let path = entry.path()?.into_owned();
             let path = path.strip_prefix(".").unwrap_or(&path);
             if path.iter().any(|part| part.to_string_lossy().starts_with('.')) {
                 hidden += 1;
+                io::copy(&mut entry, &mut io::sink())?;
                 continue;
             }
             let member = format!("{name}!/{}", display_name(path).trim_start_matches('/'));
@@ -80,7 +95,7 @@ pub(super) fn members(name: &str, source: Source, limits: &Limits, found: &mut D
     if let Err(e) = failure {
         found.unreadable(name.to_owned(), format!("the archive cannot be read to its end: {e}"));
     }
-    for note in archive.into_inner().notes() {
+    for note in archive.into_inner().inner.notes() {
         found.unreadable(name.to_owned(), note.clone());
     }
     found.passed_over(name, hidden, "hidden");
@@ -108,6 +123,29 @@ fn pack(member: &mut impl Read, room: usize) -> io::Result<(Option<Arc<[u8]>>, u
         taken
     };
     Ok(((!kept.full).then(|| kept.bytes.into()), taken))
+}
+
+/// A reader that gives no more than there is room for, where that is limited.
+struct Roomed<R> {
+    inner: R,
+    /// Bytes that may still be read; as many as there are where it is `None`.
+    room: Rc<Cell<Option<u64>>>,
+}
+
+impl<R: Read> Read for Roomed<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let Some(room) = self.room.get() else {
+            return self.inner.read(buf);
+        };
+        if room == 0 && !buf.is_empty() {
+            return Err(io::Error::other(format!(
+                "the headers of a member take more than {HEADERS} bytes"
+            )));
+        }
+        let n = self.inner.by_ref().take(room).read(buf)?;
+        self.room.set(Some(room - n as u64));
+        Ok(n)
+    }
 }
 
 /// A buffer that stops growing at a limit.

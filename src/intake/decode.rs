@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::{self, Cursor, ErrorKind, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::limits::Limits;
 use super::snapshot::{Change, Snapshot};
@@ -26,6 +26,7 @@ pub struct Source {
     given: u64,
     limits: Limits,
     notes: Vec<String>,
+    stop: Option<Arc<AtomicBool>>,
     done: bool,
     /// What happens to the file below.
     change: Option<Change>,
@@ -73,9 +74,15 @@ impl Source {
             given: 0,
             limits: *limits,
             notes: Vec::new(),
+            stop: None,
             done: false,
             change: None,
         })
+    }
+
+    /// Ends here as soon as `stop` is true.
+    pub fn stop_when(&mut self, stop: Arc<AtomicBool>) {
+        self.stop = Some(stop);
     }
 
     /// What could not be read, in sentences; complete once the end has been read.
@@ -96,6 +103,9 @@ impl Source {
 
     /// Why no more may be given, if a limit is reached.
     fn over_limit(&self) -> Option<String> {
+        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return Some(format!("reading was interrupted after {} bytes", self.given));
+        }
         let stored = self.stored.load(Ordering::Relaxed);
         if self.given >= self.limits.text_bytes {
             return Some(format!(

@@ -26,6 +26,9 @@ pub struct Limits {
     pub decoder_bytes: u64,
     /// Bytes of the members of one archive that are held in memory, in compressed form. 256 MiB.
     pub archive_bytes: usize,
+    /// Bytes that the events of one examination take while it is read; a report needs up to three times as much for a
+    /// moment. 192 MiB.
+    pub event_bytes: usize,
     /// Inputs of one examination; what a folder or an archive has beyond that is left out. 20,000.
     pub inputs: usize,
 }
@@ -42,7 +45,49 @@ impl Default for Limits {
             free_growth_bytes: 1 << 30,
             decoder_bytes: 256 << 20,
             archive_bytes: 256 * MIB,
+            event_bytes: 192 * MIB,
             inputs: 20_000,
         }
+    }
+}
+
+impl Limits {
+    /// Memory that an examination with the default limits stays below, whatever it reads. 1 GiB.
+    pub const MEMORY: u64 = 1 << 30;
+
+    /// The least that [`within`](Self::within) goes by, which the program, its rules and its buffers need. 64 MiB.
+    pub const LEAST_MEMORY: u64 = 64 << 20;
+
+    /// The limits of an examination that may take `memory` bytes: what is held is cut in proportion, what is read in
+    /// one piece stays.
+    pub fn within(memory: u64) -> Self {
+        let default = Self::default();
+        let memory = memory.max(Self::LEAST_MEMORY);
+        let share = |bytes: usize| {
+            let scaled = u128::try_from(bytes).unwrap_or(u128::MAX) * u128::from(memory) / u128::from(Self::MEMORY);
+            usize::try_from(scaled).unwrap_or(usize::MAX)
+        };
+        Self {
+            reverse_bytes: share(default.reverse_bytes),
+            decoder_bytes: share(usize::try_from(default.decoder_bytes).unwrap_or(usize::MAX)) as u64,
+            archive_bytes: share(default.archive_bytes),
+            event_bytes: share(default.event_bytes),
+            ..default
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_follow_the_memory_and_stop_at_what_the_program_needs() {
+        assert_eq!(Limits::within(Limits::MEMORY), Limits::default());
+        let half = Limits::within(Limits::MEMORY / 2);
+        assert_eq!(half.archive_bytes, 128 * MIB);
+        assert_eq!(half.line_bytes, Limits::default().line_bytes);
+        assert_eq!(Limits::within(0), Limits::within(Limits::LEAST_MEMORY));
+        assert!(Limits::within(u64::MAX).event_bytes > 1 << 40);
     }
 }

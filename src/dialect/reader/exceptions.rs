@@ -3,7 +3,9 @@
 //! Owns the look-up of each exception of a chain, which of them states the cause, and the line that says so. Never puts
 //! lines together: that is the assembler's work.
 
-use super::{Mark, Reader, TEXT_LIMIT, cut};
+use std::hash::{Hash, Hasher};
+
+use super::{MAX_SAME, Mark, Reader, TEXT_LIMIT, cut};
 use crate::catalog::captures::Captured;
 use crate::catalog::matcher::{Hit, Text};
 use crate::catalog::schema::Role;
@@ -117,6 +119,12 @@ impl Reader<'_> {
         let Some(exception) = chain.get(chosen) else {
             return;
         };
+        let count = self.raised.entry((speaker, raised(exception))).or_default();
+        *count += 1;
+        if *count > MAX_SAME {
+            self.repeated += 1;
+            return;
+        }
         let mut event = self.event(exception.stated_at.clone(), speaker, Fact::Seen);
         event.signature = exception.signature;
         for (i, found) in captured.into_iter().enumerate() {
@@ -316,6 +324,14 @@ fn choose(catalog: &Catalog, chain: &[Exception]) -> usize {
     };
     let any = || chain.iter().position(|e| e.signature.is_some());
     strong.or_else(own).or_else(any).unwrap_or(0)
+}
+
+/// What tracebacks have in common that only repeat each other: the type, and the line of code where it was raised.
+fn raised(exception: &Exception) -> u64 {
+    let mut state = xxhash_rust::xxh3::Xxh3Default::new();
+    exception.kind.hash(&mut state);
+    exception.frames.last().map(|f| (&f.file, f.line)).hash(&mut state);
+    state.finish()
 }
 
 /// `ValueError('text')`, as `repr` prints an exception.

@@ -10,7 +10,9 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use self::speakers::MAX_SPEAKERS;
 use super::header::{self, Header, Level};
+use super::kept::{self, Kept};
 use super::settings;
 use super::traceback::{Assembler, Block, Line, Taken, exception_line, looks_like_error};
 use crate::catalog::Catalog;
@@ -25,9 +27,7 @@ use crate::time::Stamp;
 const TEXT_LIMIT: usize = 2000;
 /// Lines of context kept before and after a failure line.
 const CONTEXT: usize = 2;
-/// Events kept of one source. A log with more of them repeats itself.
-const MAX_EVENTS: usize = 60_000;
-/// Events kept of one signature from one speaker; later ones only count.
+/// Events kept of one signature, and tracebacks of one type and place, from one speaker; later ones only count.
 const MAX_SAME: u32 = 40;
 /// Lines at ERROR level without a signature kept of one speaker.
 const MAX_UNKNOWN: u32 = 20;
@@ -78,6 +78,8 @@ pub struct Harvest {
     pub lines: u64,
     /// Limits that were hit.
     pub capped: Vec<String>,
+    /// What the events take in memory, bytes.
+    pub bytes: usize,
 }
 
 /// The reader of one source.
@@ -85,7 +87,7 @@ pub struct Harvest {
 pub struct Reader<'c> {
     catalog: &'c Catalog,
     input: InputId,
-    events: Vec<Event>,
+    events: Kept,
     heard: Vec<Heard>,
     speakers: HashMap<Arc<Speaker>, usize>,
     last_speaker: usize,
@@ -94,12 +96,14 @@ pub struct Reader<'c> {
     blocks: Vec<Block<Mark>>,
     seen: HashMap<(usize, SignatureId), u32>,
     unknown: HashMap<usize, u32>,
+    raised: HashMap<(usize, u64), u32>,
     benign_intro: Option<Intro>,
     before: [(u64, String); CONTEXT],
     wants_after: Vec<(usize, usize)>,
     last_stamp: Option<Stamp>,
     lines: u64,
-    dropped: u64,
+    /// Events that were not worth keeping.
+    repeated: u64,
     root_seen: bool,
     end_seen: bool,
     launching: Vec<Origin>,
@@ -124,12 +128,12 @@ struct Mark {
 }
 
 impl<'c> Reader<'c> {
-    /// A reader with nothing read.
-    pub fn new(catalog: &'c Catalog, input: InputId) -> Self {
+    /// A reader with nothing read, whose events may take `budget` bytes of memory.
+    pub fn new(catalog: &'c Catalog, input: InputId, budget: usize) -> Self {
         Self {
             catalog,
             input,
-            events: Vec::new(),
+            events: Kept::new(budget),
             heard: Vec::new(),
             speakers: HashMap::new(),
             last_speaker: usize::MAX,
@@ -138,12 +142,13 @@ impl<'c> Reader<'c> {
             blocks: Vec::new(),
             seen: HashMap::new(),
             unknown: HashMap::new(),
+            raised: HashMap::new(),
             benign_intro: None,
             before: Default::default(),
             wants_after: Vec::new(),
             last_stamp: None,
             lines: 0,
-            dropped: 0,
+            repeated: 0,
             root_seen: false,
             end_seen: false,
             launching: Vec::new(),
@@ -183,16 +188,29 @@ impl<'c> Reader<'c> {
     pub fn finish(mut self) -> Harvest {
         self.assembler.finish(&mut self.blocks);
         self.take_blocks();
-        self.events.sort_by_key(|e| e.place.line);
         let mut capped = Vec::new();
-        if self.dropped > 0 {
+        if self.repeated > 0 {
             capped.push(format!(
                 "{} further events of the same kind were counted but not kept",
-                self.dropped
+                self.repeated
             ));
         }
+        if self.events.dropped > 0 {
+            capped.push(format!(
+                "{} events between the first and the last ones were counted but not kept: they would take too much \
+                 memory",
+                self.events.dropped
+            ));
+        }
+        if self.heard.len() >= MAX_SPEAKERS {
+            capped.push(format!(
+                "{MAX_SPEAKERS} processes are told apart in one input: what further ones say counts for the first"
+            ));
+        }
+        let events = self.events.into_sorted();
         Harvest {
-            events: self.events,
+            bytes: events.iter().map(kept::weight).sum(),
+            events,
             heard: self.heard,
             lines: self.lines,
             capped,
@@ -322,13 +340,14 @@ impl<'c> Reader<'c> {
             // What the launch before it said does not make this one's lines repetitions.
             self.seen.retain(|(_, id), _| *id == hit.id);
             self.unknown.clear();
+            self.raised.clear();
         }
         let count = self.seen.entry((speaker, hit.id)).or_default();
         *count += 1;
         let carries = !captured.figures.is_empty() || captured.exit.is_some();
         // A progress bar's later states say nothing new; figures and ends always may.
         if *count > MAX_SAME || role == Role::Phase && *count > 1 && !carries {
-            self.dropped += u64::from(*count > MAX_SAME);
+            self.repeated += u64::from(*count > MAX_SAME);
             return;
         }
         if let Some(earlier) = self.completed_by(&signature.def.completes, record.line) {
@@ -420,10 +439,6 @@ impl<'c> Reader<'c> {
     }
 
     fn push(&mut self, event: Event) {
-        if self.events.len() >= MAX_EVENTS {
-            self.dropped += 1;
-            return;
-        }
         let role = self.catalog.signature(event.signature).map(|s| s.def.role);
         match (role, &event.fact) {
             (Some(Role::Wrapper | Role::Exit), _) => self.end_seen |= self.root_seen,
@@ -433,8 +448,12 @@ impl<'c> Reader<'c> {
             (Some(Role::Launch | Role::Ready), _) => (self.root_seen, self.end_seen) = (false, false),
             _ => {}
         }
-        self.wants_after.push((self.events.len(), CONTEXT));
-        self.events.push(event);
+        if self.events.push(event) {
+            // The places of the events have changed; a few lines of context are lost.
+            self.wants_after.clear();
+        } else if let Some(last) = self.events.len().checked_sub(1) {
+            self.wants_after.push((last, CONTEXT));
+        }
     }
 
     fn add_context(&mut self, record: &Record<'_>) {

@@ -13,7 +13,7 @@ use crate::record::Record;
 use crate::time::Stamp;
 
 /// Speakers kept apart in one source; further ones share one entry.
-const MAX_SPEAKERS: usize = 20_000;
+pub(super) const MAX_SPEAKERS: usize = 8192;
 
 impl Reader<'_> {
     /// What a match says, in its groups and by being printed at all.
