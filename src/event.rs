@@ -84,6 +84,16 @@ impl Coords {
     }
 }
 
+/// The number as a process id, if a system can have given it: Linux counts to 2^22, others to 2^31.
+pub fn pid(number: i64) -> Option<i64> {
+    (1..1 << 31).contains(&number).then_some(number)
+}
+
+/// The number as a rank, if a launch can have so many.
+pub fn rank(number: u32) -> Option<u32> {
+    (number < 1_000_000).then_some(number)
+}
+
 /// What a line says about the process it came from. Nothing here is guessed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Speaker {

@@ -9,6 +9,9 @@ use chrono::{DateTime, FixedOffset, NaiveDateTime, SecondsFormat};
 /// The year assumed for stamps that print none; only differences between such stamps are used.
 const ASSUMED_YEAR: i32 = 2000;
 
+/// Two stamps of one launch lie closer together, in days; one of those that do not is wrong.
+const FURTHEST_DAYS: i64 = 3653;
+
 /// A time stamp with what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Stamp {
@@ -68,11 +71,11 @@ impl Stamp {
     }
 
     /// Seconds from `earlier` to `self`, where the two can be compared: both with a zone, or both without.
-    /// A stamp without a year is compared by month and day alone.
+    /// A stamp without a year is compared by month and day alone. None if ten years and more lie between them.
     pub fn seconds_since(&self, earlier: &Self) -> Option<f64> {
         let (a, b) = (self.comparable(earlier)?, earlier.comparable(self)?);
         let delta = a.signed_duration_since(b);
-        Some(delta.num_milliseconds() as f64 / 1000.0)
+        (delta.num_days().abs() < FURTHEST_DAYS).then_some(delta.num_milliseconds() as f64 / 1000.0)
     }
 
     fn comparable(&self, other: &Self) -> Option<NaiveDateTime> {
@@ -102,6 +105,17 @@ mod tests {
         assert_eq!(b.seconds_since(&a), Some(3.0));
         assert_eq!(a.rfc3339(), None);
         assert_eq!(&*a.printed, "11-25T13:00:07");
+    }
+
+    #[test]
+    fn stamps_of_other_ages_are_not_compared() {
+        let now = Stamp::zoned("2026-11-25T13:00:00".parse().unwrap(), 0);
+        for far in ["9999-12-31T23:59:59", "0001-01-01T00:00:00", "2036-11-25T13:00:00"] {
+            let far = Stamp::zoned(far.parse().unwrap(), 86_399);
+            assert_eq!(far.seconds_since(&now), None);
+            assert_eq!(now.seconds_since(&far), None);
+            assert!(far.rfc3339().is_some());
+        }
     }
 
     #[test]

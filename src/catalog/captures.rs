@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::event::{Coords, ExitStatus, Figure, Victim};
+use crate::event::{self, Coords, ExitStatus, Figure, Victim};
 
 /// What the groups of one match say.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -73,26 +73,26 @@ pub fn sort(captures: &[(String, &str)]) -> Captured {
 
 fn take(out: &mut Captured, name: &str, text: &str) {
     match name {
-        "pid" => out.identity.pid = number(text),
-        "rank" => out.identity.rank = number(text),
-        "world_size" => out.identity.world_size = number(text),
-        "local_rank" => out.identity.coords.local = number(text),
-        "tp" => out.identity.coords.tp = number(text),
-        "pp" => out.identity.coords.pp = number(text),
-        "dp" => out.identity.coords.dp = number(text),
-        "ep" => out.identity.coords.ep = number(text),
-        "device" => out.identity.device = number(text),
+        "pid" => out.identity.pid = number(text).and_then(event::pid),
+        "rank" => out.identity.rank = rank(text),
+        "world_size" => out.identity.world_size = rank(text),
+        "local_rank" => out.identity.coords.local = rank(text),
+        "tp" => out.identity.coords.tp = rank(text),
+        "pp" => out.identity.coords.pp = rank(text),
+        "dp" => out.identity.coords.dp = rank(text),
+        "ep" => out.identity.coords.ep = rank(text),
+        "device" => out.identity.device = rank(text),
         "host" => out.identity.host = Some(text.into()),
         "version" => out.identity.version = Some(text.into()),
         "model" => out.identity.model = Some(text.into()),
         "method" => out.method = Some(text.into()),
         "inner" => out.inner = Some(text.to_owned()),
-        "victim_pid" => out.victim.pid = number(text),
-        "victim_rank" => out.victim.rank = number(text),
+        "victim_pid" => out.victim.pid = number(text).and_then(event::pid),
+        "victim_rank" => out.victim.rank = rank(text),
         "victim_label" => out.victim.label = Some(text.into()),
         "victim_node" => out.victim.node = Some(text.into()),
-        "victim_local" => out.victim.coords.local = number(text),
-        "victim_tp" => out.victim.coords.tp = number(text),
+        "victim_local" => out.victim.coords.local = rank(text),
+        "victim_tp" => out.victim.coords.tp = rank(text),
         "exit_code" => out.exit = number::<i32>(text).map(exit_status),
         "exit_signal" => out.exit = signal_number(text).map(ExitStatus::Signal),
         _ => {
@@ -122,6 +122,10 @@ fn take(out: &mut Captured, name: &str, text: &str) {
 
 fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.trim().replace([',', '_'], "").parse().ok()
+}
+
+fn rank(text: &str) -> Option<u32> {
+    number(text).and_then(event::rank)
 }
 
 /// A decimal number with optional thousands separators; not finite ones are dropped.
@@ -167,21 +171,24 @@ pub fn signal_number(text: &str) -> Option<i32> {
     Some(n)
 }
 
-/// A size with its unit, in GiB. `GB`, `GiB` and `G` all are 2^30 bytes, as torch, vLLM, SGLang and Ray print them.
+/// Sizes that no machine has, GiB: an exbibyte.
+const NO_SIZE: f64 = (1 << 30) as f64;
+
+/// A size with its unit, in GiB, below an exbibyte either way; engines print negative ones too. `GB`, `GiB` and `G` all are 2^30 bytes, as torch, vLLM, SGLang and Ray print them.
 pub fn size_gib(text: &str) -> Option<f64> {
     let text = text.trim();
     let split = text.find(|c: char| c.is_ascii_alphabetic())?;
     let value = decimal(text.get(..split)?)?;
     let unit = text.get(split..)?.trim();
-    let bytes = match unit.to_ascii_lowercase().as_str() {
-        "b" | "byte" | "bytes" => 1.0,
-        "kb" | "kib" | "ki" | "k" => 1024.0,
-        "mb" | "mib" | "mi" | "m" => 1024.0 * 1024.0,
-        "gb" | "gib" | "gi" | "g" => return Some(value),
-        "tb" | "tib" | "ti" | "t" => return Some(value * 1024.0),
+    let size = match unit.to_ascii_lowercase().as_str() {
+        "b" | "byte" | "bytes" => value / (1024.0 * 1024.0 * 1024.0),
+        "kb" | "kib" | "ki" | "k" => value / (1024.0 * 1024.0),
+        "mb" | "mib" | "mi" | "m" => value / 1024.0,
+        "gb" | "gib" | "gi" | "g" => value,
+        "tb" | "tib" | "ti" | "t" => value * 1024.0,
         _ => return None,
     };
-    Some(value * bytes / (1024.0 * 1024.0 * 1024.0))
+    (size.abs() < NO_SIZE).then_some(size)
 }
 
 #[cfg(test)]
@@ -195,7 +202,18 @@ mod tests {
         assert_eq!(size_gib("2.51GB"), Some(2.51));
         assert_eq!(size_gib("1073741824 bytes"), Some(1.0));
         assert_eq!(size_gib("seven GiB"), None);
-        assert_eq!(size_gib("1e999 GiB"), None);
+        assert_eq!(size_gib("-1.50 GiB"), Some(-1.5));
+        for size in [
+            "1e999 GiB",
+            "1e309 GiB",
+            "1e300 TiB",
+            "2e9 GiB",
+            "-1e18 MiB",
+            "nan GiB",
+            "inf GiB",
+        ] {
+            assert_eq!(size_gib(size), None, "{size}");
+        }
     }
 
     #[test]
@@ -208,6 +226,29 @@ mod tests {
         assert_eq!(signal_number("Killed"), Some(9));
         assert_eq!(signal_number("Segmentation fault"), Some(11));
         assert_eq!(signal_number("Stopped"), None);
+    }
+
+    #[test]
+    fn numbers_that_no_system_gives_name_nobody() {
+        for (name, text) in [
+            ("victim_pid", "-9"),
+            ("victim_pid", "0"),
+            ("victim_pid", "99999999999"),
+            ("pid", "-9223372036854775808"),
+            ("rank", "4294967295"),
+            ("victim_rank", "-1"),
+            ("world_size", "1e9"),
+        ] {
+            let captured = sort(&[(name.to_owned(), text)]);
+            assert!(captured.victim.is_empty(), "{name} {text}");
+            let identity = &captured.identity;
+            assert_eq!(
+                (identity.pid, identity.rank, identity.world_size),
+                (None, None, None),
+                "{name} {text}"
+            );
+        }
+        assert_eq!(sort(&[("exit_code".to_owned(), "99999999999")]).exit, None);
     }
 
     #[test]

@@ -234,3 +234,28 @@ fn what_is_no_file_is_skipped_and_never_waited_for() {
         ]
     );
 }
+
+#[test]
+fn a_member_whose_name_claims_gigabytes_is_not_read() {
+    let dir = tree();
+    let mut header = tar::Header::new_gnu();
+    header.set_path("././@LongLink").unwrap();
+    header.set_entry_type(tar::EntryType::GNULongName);
+    header.set_size(3 << 30);
+    header.set_cksum();
+    let mut whole = tar(&[("a.log", b"first\n")]);
+    whole.truncate(whole.len() - 1024);
+    whole.extend_from_slice(header.as_bytes());
+    let path = put(dir.path(), "bomb.tar", &whole);
+    // A hole costs no disk.
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(whole.len() as u64 + (3 << 30)).unwrap();
+    let found = discover(&[path], &Limits::default());
+    assert_eq!(found.inputs.len(), 1);
+    assert_eq!(text(&found.inputs[0]), "first\n");
+    assert!(
+        found.skipped[0].why.contains("headers of a member"),
+        "{:?}",
+        found.skipped
+    );
+}

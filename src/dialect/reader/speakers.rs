@@ -8,7 +8,7 @@ use super::{Heard, RECENT, Reader};
 use crate::catalog::captures::{self, Captured, Identity};
 use crate::catalog::matcher::Hit;
 use crate::dialect::header::Header;
-use crate::event::{Coords, Program, Speaker};
+use crate::event::{self, Coords, Program, Speaker};
 use crate::record::Record;
 use crate::time::Stamp;
 
@@ -69,8 +69,12 @@ impl Reader<'_> {
             .host
             .or_else(|| ray.and_then(|r| r.ip.as_deref()))
             .or(tag.node.as_deref());
-        let pid = head.pid.or_else(|| ray.and_then(|r| r.pid)).or(tag.pid);
-        let rank = head.rank.or(tag.rank);
+        let pid = head
+            .pid
+            .or_else(|| ray.and_then(|r| r.pid))
+            .or(tag.pid)
+            .and_then(event::pid);
+        let rank = head.rank.or(tag.rank).and_then(event::rank);
         let program = match (head.program, ray) {
             (Program::Unknown, Some(r)) if matches!(&*r.name, "raylet" | "autoscaler" | "gcs_server") => Program::Ray,
             (program, _) => program,
