@@ -150,7 +150,25 @@ fn scan(automaton: &AhoCorasick, path: &Path) -> std::io::Result<usize> {
 /// Writes the n-th line, or the few that belong together.
 type Line = fn(usize) -> String;
 
-/// Dense logs, in which every line counts: how the time grows when the log doubles, with every line read.
+/// What a hostile line repeats: beginnings of prefixes, escapes and quotes that a careless parser tries again and again.
+const HOSTILE: [&str; 13] = [
+    "/s]",
+    "[0:0/s]x",
+    "a:1:2 [0] NCCL ",
+    "<span",
+    "\x1b]",
+    "\"",
+    "{\"a\":",
+    "(pid=",
+    "[36m",
+    "|",
+    "\r",
+    "> ",
+    "-1: ",
+];
+
+/// Dense logs, in which every line counts: and single lines of hostile text: how the time grows when the log doubles, with every
+/// line read.
 fn growth() -> std::io::Result<()> {
     let began = Instant::now();
     let folder = tempfile::tempdir()?;
@@ -178,24 +196,35 @@ fn growth() -> std::io::Result<()> {
         "dense in", "1x s", "2x s", "4x s", "8x s"
     );
     for (name, line) in kinds {
-        let times: Vec<f64> = [1, 2, 4, 8]
-            .iter()
-            .map(|times| {
-                let path = folder.path().join("dense.log");
-                let text: String = (0..10_000 * times).map(line).collect();
-                std::fs::write(&path, text)?;
-                Ok(median(began, 3, || drop(std::hint::black_box(report(&path, true)))))
-            })
-            .collect::<std::io::Result<_>>()?;
-        let factors: Vec<String> = times.windows(2).map(|t| format!("{:.2}", t[1] / t[0])).collect();
-        println!(
-            "{name:<16} {:>8.2} {:>8.2} {:>8.2} {:>8.2}  {}",
-            times[0],
-            times[1],
-            times[2],
-            times[3],
-            factors.join(" ")
-        );
+        let text = |times: usize| (0..10_000 * times).map(line).collect();
+        doubled(began, folder.path(), name, text)?;
     }
+    for unit in HOSTILE {
+        // Eight times as long, a line is as long as what is kept of one.
+        let text = |times: usize| vec![unit.repeat(times * (32 << 10) / unit.len()); 20].join("\n");
+        doubled(began, folder.path(), &format!("{unit:?}"), text)?;
+    }
+    Ok(())
+}
+
+/// Prints the time for a text and for two, four and eight times as much of it.
+fn doubled(began: Instant, folder: &Path, name: &str, text: impl Fn(usize) -> String) -> std::io::Result<()> {
+    let path = folder.join("dense.log");
+    let times: Vec<f64> = [1, 2, 4, 8]
+        .iter()
+        .map(|times| {
+            std::fs::write(&path, text(*times))?;
+            Ok(median(began, 3, || drop(std::hint::black_box(report(&path, true)))))
+        })
+        .collect::<std::io::Result<_>>()?;
+    let factors: Vec<String> = times.windows(2).map(|t| format!("{:.2}", t[1] / t[0])).collect();
+    println!(
+        "{name:<16} {:>8.2} {:>8.2} {:>8.2} {:>8.2}  {}",
+        times[0],
+        times[1],
+        times[2],
+        times[3],
+        factors.join(" ")
+    );
     Ok(())
 }

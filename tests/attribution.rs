@@ -172,3 +172,54 @@ fn a_failed_build_is_no_launch_and_hides_none() {
     assert_eq!(outcome(&format!("{BUILD}{launch}")), Outcome::Failed);
     assert_eq!(outcome(&format!("{tests}{SERVER}{launch}")), Outcome::Failed);
 }
+
+/// One and the same message is named after the place where the memory was asked for.
+#[test]
+fn an_allocation_is_named_after_what_it_was_for() {
+    let starting = "(APIServer pid=1) INFO 11-25 12:00:00 [api_server.py:1700] vLLM API server version 0.12.0\n";
+    let ready = format!("{starting}(APIServer pid=1) INFO:     Application startup complete.\n");
+    for (before, file, function, cause) in [
+        (starting, "v1/worker/gpu_worker.py", "init_device", "gpu-oom.context"),
+        (
+            starting,
+            "v1/worker/gpu_model_runner.py",
+            "load_model",
+            "gpu-oom.weights",
+        ),
+        (
+            starting,
+            "v1/worker/gpu_worker.py",
+            "determine_available_memory",
+            "gpu-oom.profile",
+        ),
+        (starting, "compilation/backends.py", "compile", "gpu-oom.compile"),
+        (
+            starting,
+            "v1/worker/gpu_model_runner.py",
+            "_allocate_kv_cache_tensors",
+            "gpu-oom.kv-alloc",
+        ),
+        (
+            starting,
+            "v1/worker/gpu_model_runner.py",
+            "capture_model",
+            "gpu-oom.graph-capture",
+        ),
+        (
+            &ready,
+            "v1/worker/gpu_model_runner.py",
+            "execute_model",
+            "gpu-oom.serving",
+        ),
+    ] {
+        let head = "(EngineCore_DP0 pid=12) ERROR 11-25 12:00:30 [core.py:700]";
+        let log = format!(
+            "{before}{head} EngineCore encountered an error.\n{head} Traceback (most recent call last):\n{head}   File \
+             \"/usr/lib/python3.12/site-packages/vllm/{file}\", line 10, in {function}\n{head}     self.run()\n{head} \
+             torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of \
+             79.10 GiB of which 1.00 GiB is free.\n"
+        );
+        let report = report(&log);
+        assert_eq!(report.cause.map(|c| c.id).as_deref(), Some(cause), "{file} {function}");
+    }
+}

@@ -74,7 +74,7 @@ fn file(dir: &Path, name: &str, bytes: &[u8]) -> PathBuf {
 }
 
 fn gz(write: impl FnOnce(&mut dyn Write)) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     write(&mut encoder);
     encoder.finish().unwrap()
 }

@@ -165,7 +165,9 @@ pub fn shown(report: &Report) {
         if *format == Format::Json {
             serde_json::from_str::<serde_json::Value>(&page).expect("JSON");
         }
-        limit::fit(report, *format, &Style::default(), Some(3000));
+        if let Ok(text) = limit::fit(report, *format, &Style::default(), Some(3000)) {
+            assert!(text.chars().count() <= 3000, "{}", format.id());
+        }
     }
 }
 
