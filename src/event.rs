@@ -283,3 +283,22 @@ pub struct Event {
     /// `[repeated N×]`: how many further copies this line stands for.
     pub repeated: u32,
 }
+
+impl Event {
+    /// What a line states, with nothing captured yet.
+    pub fn new(place: Place, speaker: Arc<Speaker>, fact: Fact) -> Self {
+        Self {
+            place,
+            speaker,
+            fact,
+            signature: None,
+            figures: Vec::new(),
+            settings: Vec::new(),
+            method: None,
+            victim: Victim::default(),
+            exit: None,
+            context: Vec::new(),
+            repeated: 0,
+        }
+    }
+}

@@ -240,40 +240,34 @@ impl<'c> Examiner<'c> {
 
     /// Keeps the inputs of the largest incident, and says which others there are.
     fn leave_out_unrelated(&self, sources: &mut Vec<Source>, examined: &mut Examined) -> Option<Finding> {
+        // The common case of one input needs no look at all its events.
+        if sources.len() < 2 {
+            return None;
+        }
         let groups = relation::groups(self.catalog, sources);
         let [kept, others @ ..] = groups.as_slice() else {
             return None;
         };
+        if others.is_empty() {
+            return None;
+        }
         let name = |&at: &usize| sources.get(at).map(|s| s.name.clone());
         let told = |group: &relation::Group| {
             let names: Vec<String> = group.members.iter().take(MAX_NAMES).filter_map(name).collect();
-            let more = group.members.len().saturating_sub(MAX_NAMES);
-            let more = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
+            let more = beyond(group.members.len(), " and");
             let launch = group
                 .launch()
                 .map_or_else(String::new, |own| format!(" ({})", own.describe()));
             format!("{}{more}{launch}", names.join(", "))
         };
-        if others.is_empty() {
-            return None;
-        }
         let list: Vec<String> = others.iter().take(MAX_NAMES).map(&told).collect();
-        let more = others.len().saturating_sub(MAX_NAMES);
         let sentence = format!(
             "The inputs hold {} unrelated launches. This report is on the largest: {}. Left out: {}{}. \
              `coroner scan` examines each of them; --one-incident takes all inputs for one incident",
             groups.len(),
             told(kept),
             list.join("; "),
-            if more > 0 {
-                format!("; and {more} more")
-            } else {
-                String::new()
-            },
+            beyond(others.len(), "; and"),
         );
         let mut left = Vec::new();
         for group in others {
@@ -369,6 +363,14 @@ impl<'c> Examiner<'c> {
         let mut report = assemble::assemble(self.catalog, &launches, verdict, &all, input);
         report.findings.splice(0..0, unrelated);
         report
+    }
+}
+
+/// How many there are beyond the [`MAX_NAMES`] that are named, behind a word that joins them on.
+fn beyond(all: usize, joint: &str) -> String {
+    match all.saturating_sub(MAX_NAMES) {
+        0 => String::new(),
+        more => format!("{joint} {more} more"),
     }
 }
 

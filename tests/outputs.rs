@@ -1,25 +1,17 @@
 //! Where outputs go, and what becomes of them when they cannot.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use assert_cmd::cargo::CommandCargoExt;
+use common::FORMATS;
 use serde_json::Value;
 
 const FAILED: &str = "corpus/flagship-c-graph-capture-oom.log";
 const HEALTHY: &str = "corpus/healthy-8b-graphs.log";
-const FORMATS: &[&str] = &[
-    "terminal",
-    "markdown",
-    "json",
-    "html",
-    "jira",
-    "slack",
-    "github",
-    "oneline",
-    "termination",
-];
 
 fn coroner(args: &[&str]) -> Command {
     let mut command = Command::cargo_bin("coroner").unwrap();

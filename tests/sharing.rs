@@ -1,24 +1,16 @@
 //! What leaves the machine: the program's reports are free of secrets in every format, and of names where asked.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use assert_cmd::cargo::CommandCargoExt;
+use common::FORMATS;
 use serde_json::Value;
 
 const FAILED: &str = "corpus/flagship-c-graph-capture-oom.log";
-const FORMATS: &[&str] = &[
-    "terminal",
-    "markdown",
-    "json",
-    "html",
-    "jira",
-    "slack",
-    "github",
-    "oneline",
-    "termination",
-];
 
 /// Lines as launches print them, with what must not leave the machine.
 const SPILLED: &str = "\

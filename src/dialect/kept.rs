@@ -119,25 +119,14 @@ mod tests {
     use crate::event::{InputId, Place, Speaker};
 
     fn event(line: u64, text: &str) -> Event {
-        Event {
-            place: Place {
-                input: InputId(0),
-                line,
-                byte: 0,
-                time: None,
-                text: text.into(),
-            },
-            speaker: Arc::new(Speaker::default()),
-            fact: Fact::Known,
-            signature: None,
-            figures: Vec::new(),
-            settings: Vec::new(),
-            method: None,
-            victim: Default::default(),
-            exit: None,
-            context: Vec::new(),
-            repeated: 0,
-        }
+        let place = Place {
+            input: InputId(0),
+            line,
+            byte: 0,
+            time: None,
+            text: text.into(),
+        };
+        Event::new(place, Arc::new(Speaker::default()), Fact::Known)
     }
 
     #[test]

@@ -7,8 +7,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::Source;
 use super::files::layout_keys;
+use super::{Launches, Source};
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
 use crate::event::{Event, Fact, TracebackKind};
@@ -235,7 +235,7 @@ fn names_a_host(address: &str) -> bool {
 }
 
 fn looks_failed(catalog: &Catalog, event: &Event) -> bool {
-    let role = event.signature.and_then(|id| catalog.signature(id)).map(|s| s.def.role);
+    let role = Launches::role(catalog, event);
     match &event.fact {
         Fact::Traceback(t) => t.kind != TracebackKind::Ignored && role != Some(Role::Benign),
         _ => matches!(role, Some(Role::Root | Role::Wrapper)),

@@ -15,8 +15,8 @@ use crate::launch::processes::{Process, ProcessId, ProcessRole, same_label};
 /// Signals by which a process ends of its own fault: nobody sends them to clean up after another's failure.
 const CRASHES: [i32; 5] = [4, 6, 7, 8, 11];
 
-/// Programs that tell of a kill and may not say whom it hit.
-const OBSERVERS: [&str; 3] = ["kernel", "k8s", "slurm"];
+/// Programs that tell of a launch's death from outside and may not say whom it hit.
+pub(super) const OBSERVERS: [&str; 3] = ["kernel", "k8s", "slurm"];
 
 /// Finds the process of the root, and what else the log says of it.
 pub fn attribute(catalog: &Catalog, launches: &mut Launches, failures: &mut [Failure], root: usize) {

@@ -5,20 +5,18 @@
 use crate::catalog::Catalog;
 use crate::catalog::schema::{Role, SignatureDef};
 use crate::catalog::structure::{Origin, Structure};
-use crate::event::{ExitStatus, Fact, Frame, Program, Traceback, TracebackKind};
+use crate::event::{Event, ExitStatus, Fact, Frame, Program, Traceback, TracebackKind};
 use crate::launch::Launches;
 use crate::launch::processes::ProcessRole;
 use crate::report::model::Outcome;
 
+use super::attribution::OBSERVERS;
 use super::causality::is_request_to_end;
 use super::failure::{Failure, Worth};
 use super::ready;
 
 /// Programs whose lines show a launch.
 const ENGINES: [&str; 4] = ["vllm", "sglang", "ray", "nccl"];
-
-/// Programs that tell of a launch's death from outside.
-const OBSERVERS: [&str; 3] = ["kernel", "k8s", "slurm"];
 
 /// Judges an attempt.
 pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &[Failure]) -> Outcome {
@@ -72,19 +70,28 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
 
 /// Whether any line is of a program whose launches are judged here.
 fn engine_speaks(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool {
-    launches.of_attempt(attempt).any(|i| {
-        let event = launches.events.get(i).map(|p| &p.event);
-        event.is_some_and(|e| {
-            matches!(Launches::role(catalog, e), Some(Role::Launch | Role::Phase))
-                || catalog
-                    .signature(e.signature)
-                    .is_some_and(|s| matches!(s.def.program.as_str(), "vllm" | "sglang" | "ray" | "nccl" | "torch"))
-                || matches!(
-                    e.speaker.program,
-                    Program::Vllm | Program::Sglang | Program::Ray | Program::Nccl | Program::Torch
-                )
-        })
+    events(launches, attempt).any(|event| {
+        let def = catalog.signature(event.signature).map(|s| &s.def);
+        let launch = |d: &SignatureDef| {
+            matches!(d.role, Role::Launch | Role::Phase)
+                || ENGINES.contains(&d.program.as_str())
+                || d.program == "torch"
+        };
+        def.is_some_and(launch) || is_judged(event.speaker.program)
     })
+}
+
+/// Whether a program's launches are judged here.
+fn is_judged(program: Program) -> bool {
+    matches!(
+        program,
+        Program::Vllm | Program::Sglang | Program::Ray | Program::Nccl | Program::Torch
+    )
+}
+
+fn events(launches: &Launches, attempt: usize) -> impl Iterator<Item = &Event> {
+    let placed = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    placed.map(|p| &p.event)
 }
 
 /// Whether an exception arose while a package was built or installed.
@@ -100,26 +107,19 @@ fn of_a_launch(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool {
             Some(Origin::Engine | Origin::ModelCode)
         )
     };
-    let spoken = launches
-        .of_attempt(attempt)
-        .filter_map(|i| launches.events.get(i))
-        .any(|p| {
-            let def = catalog.signature(p.event.signature).map(|s| &s.def);
-            let marked = |d: &SignatureDef| matches!(d.role, Role::Launch | Role::Phase | Role::Ready);
-            let told = |d: &SignatureDef| d.role == Role::Root && OBSERVERS.contains(&d.program.as_str());
-            def.is_some_and(|d| marked(d) || told(d) || ENGINES.contains(&d.program.as_str()))
-                || p.event.speaker.rank.is_some()
-                || matches!(
-                    p.event.speaker.program,
-                    Program::Vllm | Program::Sglang | Program::Ray | Program::Nccl | Program::Torch
-                )
-        });
+    let spoken = events(launches, attempt).any(|event| {
+        let def = catalog.signature(event.signature).map(|s| &s.def);
+        let marked = |d: &SignatureDef| matches!(d.role, Role::Launch | Role::Phase | Role::Ready);
+        let told = |d: &SignatureDef| d.role == Role::Root && OBSERVERS.contains(&d.program.as_str());
+        def.is_some_and(|d| marked(d) || told(d) || ENGINES.contains(&d.program.as_str()))
+            || event.speaker.rank.is_some()
+            || is_judged(event.speaker.program)
+    });
     spoken || tracebacks(launches, attempt).any(|t| t.chain.iter().any(|e| e.frames.iter().any(at_work)))
 }
 
 fn tracebacks(launches: &Launches, attempt: usize) -> impl Iterator<Item = &Traceback> {
-    let events = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
-    events.filter_map(|p| match &p.event.fact {
+    events(launches, attempt).filter_map(|event| match &event.fact {
         Fact::Traceback(t) => Some(&**t),
         _ => None,
     })

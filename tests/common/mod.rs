@@ -9,6 +9,19 @@ use coroner::intake::{InputSpec, Limits, discover};
 use coroner::report::model::{Process, Report};
 use serde::Deserialize;
 
+/// The formats of a report, as `--format` names them.
+pub const FORMATS: &[&str] = &[
+    "terminal",
+    "markdown",
+    "json",
+    "html",
+    "jira",
+    "slack",
+    "github",
+    "oneline",
+    "termination",
+];
+
 /// A label, as far as the tests use it. Its fields are described in `corpus/README.md`.
 #[derive(Debug, Deserialize)]
 pub struct Case {

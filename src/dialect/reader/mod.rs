@@ -424,17 +424,8 @@ impl<'c> Reader<'c> {
         let context = self.before.iter().filter(|(n, _)| *n > 0 && *n < place.line);
         let context = context.map(|(n, t)| (*n, cut(t, TEXT_LIMIT).into())).collect();
         Event {
-            place,
-            speaker,
-            fact,
-            signature: None,
-            figures: Vec::new(),
-            settings: Vec::new(),
-            method: None,
-            victim: Default::default(),
-            exit: None,
             context,
-            repeated: 0,
+            ..Event::new(place, speaker, fact)
         }
     }
 
