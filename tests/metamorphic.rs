@@ -13,6 +13,7 @@ use common::{Case, Text, cases, examine_texts, root_process};
 use coroner::catalog::{Catalog, Strength};
 use coroner::intake::{Limits, discover};
 use coroner::report::model::{Outcome, Report};
+use rayon::prelude::*;
 use regex::{Captures, Regex};
 
 /// Names a folder with further labelled logs, in the format of `corpus/README.md`.
@@ -310,16 +311,22 @@ fn told(report: &Report) -> String {
 fn a_verdict_stays_or_weakens_and_never_becomes_another() {
     let mut table = Table::default();
     let mut faults = Vec::new();
-    for subject in subjects() {
-        for (n, (name, inputs)) in transformed(&subject).into_iter().enumerate() {
-            let after = examine_texts(&inputs);
-            let fate = subject.fate(&after);
-            table.add(name, fate);
-            if fate == Fate::Changed {
+    let fates = |subject: &Subject| -> Vec<_> {
+        let transformed = transformed(subject).into_iter().enumerate();
+        transformed
+            .map(|(n, (name, inputs))| {
+                let after = examine_texts(&inputs);
+                let fate = subject.fate(&after);
                 let (before, after) = (told(&subject.before), told(&after));
-                faults.push(format!("{} · {name} ({n}): {before} → {after}", subject.id));
-            }
-        }
+                let fault = format!("{} · {name} ({n}): {before} → {after}", subject.id);
+                (name, fate, (fate == Fate::Changed).then_some(fault))
+            })
+            .collect()
+    };
+    let all: Vec<_> = subjects().par_iter().map(fates).collect();
+    for (name, fate, fault) in all.into_iter().flatten() {
+        table.add(name, fate);
+        faults.extend(fault);
     }
     let changed = table.print("transformation");
     println!("{}", faults.join("\n"));

@@ -11,9 +11,20 @@ use serde_json::Value;
 /// Dependencies named in the manifest. One more is a decision.
 const MOST: usize = 32;
 
+/// What `rustc` compiles for. Dependencies of other systems are not downloaded where nobody builds for those.
+fn host() -> String {
+    let output = Command::new("rustc").arg("-vV").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .unwrap()
+        .to_owned()
+}
+
 fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        .args(["--filter-platform", &host()])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();

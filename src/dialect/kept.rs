@@ -54,11 +54,9 @@ impl Kept {
         let length = self.events.len();
         let from = length / 2;
         let to = (length * 3 / 4).max(from + 1).min(length);
-        let gone = self.events.drain(from..to);
-        let bytes: usize = gone.as_slice().iter().map(weight).sum();
-        self.dropped += gone.len() as u64;
-        drop(gone);
-        self.bytes -= bytes;
+        self.dropped += self.events.drain(from..to).len() as u64;
+        // Weighed anew: later lines have completed what was kept.
+        self.bytes = self.events.iter().map(weight).sum();
     }
 
     /// The event at a place in the list.
@@ -142,6 +140,19 @@ mod tests {
         let lines: Vec<u64> = kept.into_sorted().iter().map(|e| e.place.line).collect();
         assert_eq!(lines[..20], (1..=20).collect::<Vec<u64>>());
         assert_eq!(lines[lines.len() - 10..], (9991..=10_000).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn what_later_lines_add_to_an_event_is_weighed() {
+        let mut kept = Kept::new(100_000);
+        for line in 1..=10_000 {
+            kept.push(event(line, "x"));
+            for event in kept.iter_mut() {
+                event.place.text = "x".repeat(500).into();
+            }
+        }
+        assert_eq!(kept.len() as u64 + kept.dropped, 10_000);
+        assert!(kept.len() > 50);
     }
 
     #[test]
