@@ -173,7 +173,7 @@ pub enum TracebackKind {
     Raw,
     /// Written by a logger, line by line behind a log prefix.
     Logged,
-    /// `Exception ignored in` / never-retrieved tasks: never fatal.
+    /// `Exception ignored in`, never-retrieved tasks, threads that only print: never fatal.
     Ignored,
     /// A faulthandler dump or native signal banner.
     Native,

@@ -113,4 +113,18 @@ mod tests {
         let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
         assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), text.join("\n"));
     }
+
+    #[test]
+    fn every_form_of_a_text_that_changed_with_versions_has_a_sample() {
+        let catalog = Catalog::load().unwrap_or_else(|e| panic!("{e}"));
+        let versioned = catalog.signatures().iter().filter(|s| !s.def.versions.is_empty());
+        let without: Vec<String> = versioned
+            .flat_map(|s| {
+                let shown = |form: &str| s.def.matches.iter().any(|sample| sample.contains(form));
+                let forms = s.def.literal.iter().filter(move |form| !shown(form));
+                forms.map(|form| format!("{}: {form}", s.def.id))
+            })
+            .collect();
+        assert!(without.is_empty(), "{} forms:\n{}", without.len(), without.join("\n"));
+    }
 }

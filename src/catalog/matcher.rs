@@ -168,6 +168,7 @@ impl Signature {
             Role::Root | Role::Exit if self.strength == Strength::Weak => u8::from(!exception) * 2,
             Role::Root if self.strength == Strength::Generic => 1 + u8::from(!exception),
             Role::Note => u8::from(!exception),
+            Role::Root if self.def.vague => u8::from(!exception),
             // A long report may hold a harmless sentence, or how a tool says that it gave up; the reason beside it counts.
             Role::Benign if exception => 1,
             Role::Consequence if exception && self.exception.is_none() => 1,

@@ -113,6 +113,9 @@ pub struct SignatureDef {
     /// The line tells of one try of several: that it stands there does not mean that the last one failed.
     #[serde(default)]
     pub retried: bool,
+    /// The text says only that a step failed: a reason beside it in the same message counts before it.
+    #[serde(default)]
+    pub vague: bool,
     /// Signature ids, cause ids or `family.*` that this one explains whatever the order of lines.
     #[serde(default)]
     pub explains: Vec<String>,

@@ -50,6 +50,7 @@ pub fn root(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> Opt
         declared(fb, fa)
             .cmp(&declared(fa, fb))
             .then_with(|| rank(failures, b).cmp(&rank(failures, a)))
+            .then(fa.retried.cmp(&fb.retried))
             .then_with(|| weak_rank(failures, b).cmp(&weak_rank(failures, a)))
             .then(a.cmp(&b))
     })?;

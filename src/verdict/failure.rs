@@ -68,6 +68,8 @@ pub struct Failure {
     pub unproven: bool,
     /// Whether its frames are those of a process that only heard of it.
     pub observed: bool,
+    /// Whether its text tells of one try of several.
+    pub retried: bool,
     /// Exit told of.
     pub exit: Option<ExitStatus>,
     /// Text that equal failures share.
@@ -147,6 +149,7 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         fatal: false,
         unproven: false,
         observed: false,
+        retried: signature.is_some_and(|s| s.def.retried),
         exit: event.exit,
         key: String::new(),
     };

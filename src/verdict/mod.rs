@@ -131,7 +131,7 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
         witness: witness(failures, root),
         rivals: open.len(),
         contested,
-        retried: signature.is_some_and(|s| s.def.retried),
+        retried: root.retried,
         end_shown: failures
             .iter()
             .any(|f| !f.survived && (f.fatal || f.worth == Worth::Carrier)),

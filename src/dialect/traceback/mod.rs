@@ -62,7 +62,7 @@ pub enum Shape {
     Python,
     /// A faulthandler dump.
     Native,
-    /// `Exception ignored in`, never-retrieved tasks.
+    /// `Exception ignored in`, never-retrieved tasks, threads that only print.
     Ignored,
 }
 
@@ -114,6 +114,14 @@ struct Open<P> {
     bytes: usize,
 }
 
+/// How a line begins that says of the traceback below it that nothing ended for it. Ray's driver prints the logs and
+/// errors of its workers in threads of their own.
+const IGNORED: [&str; 3] = [
+    "Exception ignored in",
+    "Exception in thread ray_print_logs",
+    "Exception in thread ray_listen_error_messages",
+];
+
 /// What became of an offered line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
@@ -162,7 +170,7 @@ impl<P: Clone> Assembler<P> {
             return self.begin(key, bare, head, line, place, out);
         }
         let trimmed = text.trim_start();
-        if bare && trimmed.starts_with("Exception ignored in") || trimmed.ends_with("was never retrieved") {
+        if bare && IGNORED.iter().any(|head| trimmed.starts_with(head)) || trimmed.ends_with("was never retrieved") {
             self.ignore_next = true;
         }
         if text.starts_with("Fatal Python error: ") || is_thread_head(text) {
