@@ -223,3 +223,19 @@ fn an_allocation_is_named_after_what_it_was_for() {
         assert_eq!(report.cause.map(|c| c.id).as_deref(), Some(cause), "{file} {function}");
     }
 }
+
+/// A training job is at its work from its first step on, and never ready: ended before its end, it has failed.
+#[test]
+fn a_training_job_that_is_ended_at_a_step_failed_at_its_work() {
+    let steps = "[rank0]:[W1129 14:07:47.884117098 ProcessGroupNCCL.cpp:1250] Warning: using GPU 0\n\
+                 Epoch [1/10], Step [100/600], Loss: 0.8391\nEpoch [1/10], Step [200/600], Loss: 0.5120\n";
+    let at_work = report(steps);
+    assert_eq!(at_work.outcome, Outcome::Healthy);
+    assert_eq!(at_work.phase.as_deref(), Some("serving"));
+    let ended = report(&format!(
+        "{steps}slurmstepd: error: *** STEP 4410.0 ON node-a CANCELLED AT 2026-11-29T14:46:02 ***\n"
+    ));
+    assert_eq!(ended.outcome, Outcome::Failed);
+    assert_eq!(ended.phase.as_deref(), Some("serving"));
+    assert_eq!(ended.cause.map(|c| c.id).as_deref(), Some("process.sigterm"));
+}

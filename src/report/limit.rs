@@ -389,6 +389,8 @@ fn head(text: &str, max: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rayon::prelude::*;
+
     use super::*;
     use crate::report::sample;
 
@@ -410,41 +412,41 @@ mod tests {
         ]
     }
 
-    #[test]
-    fn no_format_takes_more_characters_than_it_was_given() {
-        for (n, report) in reports().iter().enumerate() {
-            for format in Format::ALL {
-                // Only a terminal has colours.
-                for color in [false, true]
-                    .into_iter()
-                    .take(1 + usize::from(*format == Format::Terminal))
-                {
-                    let style = Style {
-                        color,
-                        ..Style::default()
-                    };
-                    for max in [0, 1, 79, 80, 100, 1500, 3000, 32_767, 65_536] {
-                        let told = format!("report {n} as {} in {max}", format.id());
-                        match fit(report, *format, &style, Some(max)) {
-                            Ok(text) => {
-                                assert!(
-                                    count(&text) <= max && max >= LEAST,
-                                    "{told}: {} characters",
-                                    count(&text)
-                                );
-                                assert!(text.ends_with('\n') && text.trim().len() > 15, "{told}: {text}");
-                            }
-                            Err(few) => {
-                                assert!(max < LEAST || matches!(format, Format::Json | Format::Html), "{told}");
-                                assert!(few.least > max, "{told}: {few:?}");
-                                let text = fit(report, *format, &style, Some(few.least)).unwrap();
-                                assert!(count(&text) <= few.least, "{told}: {few:?}");
-                            }
-                        }
-                    }
+    fn within(n: usize, report: &Report, format: Format, color: bool) {
+        let style = Style {
+            color,
+            ..Style::default()
+        };
+        for max in [0, 79, 80, 1500, 3000, 32_767, 65_536] {
+            let told = format!("report {n} as {} in {max}", format.id());
+            match fit(report, format, &style, Some(max)) {
+                Ok(text) => {
+                    assert!(
+                        count(&text) <= max && max >= LEAST,
+                        "{told}: {} characters",
+                        count(&text)
+                    );
+                    assert!(text.ends_with('\n') && text.trim().len() > 15, "{told}: {text}");
+                }
+                Err(few) => {
+                    assert!(max < LEAST || matches!(format, Format::Json | Format::Html), "{told}");
+                    assert!(few.least > max, "{told}: {few:?}");
+                    let text = fit(report, format, &style, Some(few.least)).unwrap();
+                    assert!(count(&text) <= few.least, "{told}: {few:?}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn no_format_takes_more_characters_than_it_was_given() {
+        let reports = reports();
+        let each = reports.par_iter().enumerate().flat_map(|pair| {
+            let formats = Format::ALL.par_iter().map(|f| (*f, false));
+            // Only a terminal has colours.
+            formats.chain([(Format::Terminal, true)]).map(move |form| (pair, form))
+        });
+        each.for_each(|((n, report), (format, color))| within(n, report, format, color));
     }
 
     #[test]

@@ -59,6 +59,9 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
     if stop.is_some() {
         return Outcome::Stopped;
     }
+    if ready::works(catalog, launches, attempt) {
+        return Outcome::Healthy;
+    }
     let launched = engine_speaks(catalog, launches, attempt);
     let engine = role_at(Role::Launch).next().is_some() || role_at(Role::Phase).next().is_some();
     if launched && (engine || !other) {

@@ -7,6 +7,9 @@ use crate::catalog::schema::Role;
 use crate::launch::Launches;
 use crate::launch::machine::is_ready;
 
+/// The program of rules for scripts around an engine, and for jobs without one.
+const BATCH: &str = "launcher";
+
 /// Whether a line says that the engine had been serving although no ready line is in the log
 /// (`EngineCore encountered a fatal error.` is only printed after ready).
 pub fn told_later(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool {
@@ -29,11 +32,20 @@ pub fn lines(catalog: &Catalog, launches: &Launches, attempt: usize) -> Vec<usiz
         signature.is_some_and(|s| match s.def.role {
             Role::Ready => is_ready(launches.engine, &s.def.program),
             // The ready line may be cut off, but only a server that serves prints its throughput.
-            Role::Phase => s.def.phase.as_deref() == Some("serving"),
+            Role::Phase => s.def.phase.as_deref() == Some("serving") && s.def.program != BATCH,
             _ => false,
         })
     };
     launches.of_attempt(attempt).filter(is).collect()
+}
+
+/// Whether a job that is no server is at its work: it has no point from which on it is ready, and ended before its end
+/// it has failed.
+pub fn works(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool {
+    launches.of_attempt(attempt).any(|i| {
+        let signature = launches.signature(catalog, i);
+        signature.is_some_and(|s| s.def.program == BATCH && s.def.phase.as_deref() == Some("serving"))
+    })
 }
 
 /// The ready lines that are news: a bar printed again at the exit does not show that anything went on.
