@@ -67,6 +67,38 @@ fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
     builder.into_inner().unwrap()
 }
 
+fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut out = rawzip::ZipArchiveWriter::new(Vec::new());
+    for (name, bytes) in members {
+        let file = out
+            .new_file(*name)
+            .compression_method(rawzip::CompressionMethod::DEFLATE);
+        let (mut entry, config) = file.start().unwrap();
+        let encoder = flate2::write::DeflateEncoder::new(&mut entry, flate2::Compression::fast());
+        let mut writer = config.wrap(encoder);
+        writer.write_all(bytes).unwrap();
+        let (encoder, descriptor) = writer.finish().unwrap();
+        encoder.finish().unwrap();
+        entry.finish(descriptor).unwrap();
+    }
+    out.finish().unwrap()
+}
+
+/// The files of a folder with their names below another one.
+fn files(folder: &Path, below: &str) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = format!("{below}/{}", path.file_name().unwrap().to_str().unwrap());
+        match path.is_dir() {
+            true => found.extend(files(&path, &name)),
+            false => found.push((name, fs::read(path).unwrap())),
+        }
+    }
+    found.sort();
+    found
+}
+
 fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -152,6 +184,57 @@ fn every_input_gets_a_report_or_an_error_and_none_stops_the_scan() {
     assert_eq!(got[8]["cause"]["id"], "host-mem.ray-monitor");
     assert!(got[8]["examined"]["files"].as_u64().unwrap() > 1);
     assert_eq!(text(&output.stderr).lines().count(), 4);
+}
+
+#[test]
+fn members_of_archives_are_launches_and_what_is_in_them_cannot_stop_the_scan() {
+    let dir = tempfile::tempdir().unwrap();
+    let (failed, healthy) = (corpus(FAILED), corpus(HEALTHY));
+    let inner = zip(&[("x.log", &failed)]);
+    let session = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(SESSION), "c/launch-7");
+    let mut members: Vec<(&str, &[u8])> = vec![
+        ("a/one.log", &failed),
+        ("a/two.log", &healthy),
+        ("b/inner.zip", &inner),
+        ("b/core", b"\x7fELF\x02\x01\x01"),
+    ];
+    members.extend(session.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())));
+    put(dir.path(), "1.zip", &zip(&members));
+    put(dir.path(), "2.tar.gz", &gzip(&tar(&members)));
+    put(dir.path(), "3-cut.zip", &zip(&members)[..2000]);
+    put(dir.path(), "4.log", &failed);
+    let output = scan(dir.path(), &["."]);
+    let told: Vec<(String, String)> = records(&output.stdout)
+        .iter()
+        .map(|r| {
+            let what = [&r["cause"]["id"], &r["outcome"], &r["error"]["text"]];
+            let what = what.iter().find_map(|v| v.as_str()).unwrap();
+            (r["source"].as_str().unwrap().to_owned(), what.to_owned())
+        })
+        .collect();
+    let of = |archive: &str| -> Vec<(String, String)> {
+        let inner = "an archive inside an archive is not opened: unpack it first";
+        [
+            ("b/inner.zip", inner),
+            ("a/one.log", "gpu-oom.graph-capture"),
+            ("a/two.log", "stopped"),
+            ("c/launch-7", "host-mem.ray-monitor"),
+        ]
+        .map(|(name, what)| (format!("./{archive}!/{name}"), what.to_owned()))
+        .to_vec()
+    };
+    let cut = "the archive has no table of contents at its end: it is cut off or damaged";
+    let want = [
+        of("1.zip"),
+        of("2.tar.gz"),
+        vec![
+            ("./3-cut.zip".to_owned(), cut.to_owned()),
+            ("./4.log".to_owned(), "gpu-oom.graph-capture".to_owned()),
+        ],
+    ]
+    .concat();
+    assert_eq!(told, want);
+    assert_eq!(status(&output), 4);
 }
 
 #[test]
@@ -283,6 +366,19 @@ fn a_table_has_a_row_for_each_record_and_no_formula() {
         rows.iter()
             .all(|row| !row.split(',').any(|cell| cell.starts_with(['=', '@', '+'])))
     );
+}
+
+#[test]
+fn parquet_is_a_table_or_what_the_program_is_built_without() {
+    let dir = archive();
+    let output = scan(dir.path(), &["--format", "parquet", "a", "b"]);
+    if cfg!(feature = "parquet") {
+        assert!(output.stdout.starts_with(b"PAR1") && output.stdout.ends_with(b"PAR1"));
+        assert_eq!(status(&output), 4);
+    } else {
+        assert!(output.stdout.is_empty() && text(&output.stderr).contains("--features parquet"));
+        assert_eq!(status(&output), 2);
+    }
 }
 
 /// Names in a folder, sorted.

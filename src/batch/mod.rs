@@ -3,11 +3,14 @@
 //! Owns the flow from the walk to the records and its bounds: the memory of a scan does not grow with the number of
 //! logs. Never judges, and never stops at an input that cannot be read.
 
+pub mod columns;
 pub mod csv;
 pub mod digest;
 pub mod group;
 pub mod incident;
 mod order;
+#[cfg_attr(not(feature = "parquet"), path = "no_parquet.rs")]
+pub mod parquet;
 pub mod record;
 pub mod resume;
 pub mod sink;

@@ -22,6 +22,9 @@ use crate::report::model::{Report, SkippedReport};
 /// Schema of the record of an input without a report.
 pub const ERROR_SCHEMA: &str = "coroner.error/1";
 
+/// Members of an archive of many launches, each of which is examined by itself.
+const MEMBERS: usize = 500_000;
+
 /// What a scan has to say of one input.
 #[derive(Debug, Clone)]
 pub struct Record {
@@ -114,7 +117,11 @@ impl Bench<'_> {
         if let Some(record) = self.known(&incident.source, &origin) {
             return take(record);
         }
-        let found = match guarded(|| gather(&incident.files, &self.options.limits)) {
+        let mut limits = self.options.limits;
+        if !incident.whole {
+            limits.inputs = MEMBERS;
+        }
+        let found = match guarded(|| gather(&incident.files, &limits)) {
             Ok(found) => found,
             Err(text) => return take(self.error(&incident.source, "program.panic", &text)),
         };

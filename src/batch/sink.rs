@@ -13,11 +13,12 @@ use crate::store::{self, Access, Place};
 const PARTIAL: &str = ".partial.";
 
 /// How the outputs of a scan begin, whatever their form.
-const BEGINNINGS: [&str; 4] = [
+const BEGINNINGS: [&str; 5] = [
     "{\"schema\":\"coroner.",
     "source,outcome,cause,",
     "# Launches\n",
     "<!doctype html>",
+    "PAR1",
 ];
 
 /// An output under way.
@@ -73,14 +74,15 @@ impl Target {
     ///
     /// # Errors
     /// Those of the system.
-    pub fn write(&mut self, text: &str) -> io::Result<()> {
+    pub fn write(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        let bytes = bytes.as_ref();
         match self {
             Self::Stdout => {
                 let mut out = io::stdout().lock();
-                out.write_all(text.as_bytes())?;
+                out.write_all(bytes)?;
                 out.flush()
             }
-            Self::Stream(file) | Self::File(Pending { file, .. }) => file.write_all(text.as_bytes()),
+            Self::Stream(file) | Self::File(Pending { file, .. }) => file.write_all(bytes),
         }
     }
 
@@ -134,9 +136,13 @@ pub fn is_partial(name: &Path, file: &Path) -> bool {
 /// the logs.
 pub fn is_output(path: &Path) -> bool {
     let longest = BEGINNINGS.iter().map(|b| b.len()).max().unwrap_or(0);
-    let mut head = String::new();
-    let read = File::open(path).and_then(|file| file.take(longest as u64).read_to_string(&mut head));
-    read.is_ok() && (head.is_empty() || BEGINNINGS.iter().any(|beginning| head.starts_with(beginning)))
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(longest as u64).read_to_end(&mut head));
+    read.is_ok()
+        && (head.is_empty()
+            || BEGINNINGS
+                .iter()
+                .any(|beginning| head.starts_with(beginning.as_bytes())))
 }
 
 fn beside(name: &Path, n: u32) -> PathBuf {

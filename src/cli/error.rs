@@ -140,6 +140,14 @@ pub enum CliError {
     #[error("--resume works with --format json: other formats do not hold whole records")]
     #[diagnostic(help("scan to a file with --format json, and make tables and summaries of it"))]
     Resume,
+    /// A table in Parquet cannot be made.
+    #[error("{0}")]
+    #[diagnostic(help("--format csv has the same columns"))]
+    Parquet(#[source] std::io::Error),
+    /// A binary format on a terminal.
+    #[error("--format parquet is not for a terminal")]
+    #[diagnostic(help("add --output FILE"))]
+    Binary,
     /// Signals cannot be watched.
     #[error("signals cannot be watched: {0}")]
     #[diagnostic(help("give the log as a file instead of a pipe"))]

@@ -20,6 +20,7 @@ use super::progress::Progress;
 use super::scan_args::{Form, Scan};
 use super::shared_args::Rules;
 use crate::batch::digest::Digest;
+use crate::batch::parquet::Table;
 use crate::batch::record::Record;
 use crate::batch::resume::Known;
 use crate::batch::sink::{Target, earlier};
@@ -52,6 +53,12 @@ pub fn run(args: &Scan) -> Result<u8, CliError> {
             _ => None,
         },
     };
+    let form = form(args);
+    let table = match form {
+        Form::Parquet if args.output.is_none() && io::stdout().is_terminal() => return Err(CliError::Binary),
+        Form::Parquet => Some(Table::new().map_err(CliError::Parquet)?),
+        _ => None,
+    };
     let found = walk(choice.clone()).map_err(CliError::Glob)?;
     let (older, clash) = (found.older(), found.clash());
     let stop = watch_signals()?;
@@ -74,7 +81,8 @@ pub fn run(args: &Scan) -> Result<u8, CliError> {
     let mut desk = Desk {
         fail_on,
         since: args.since.map(utc),
-        form: form(args),
+        form,
+        table,
         label: args.label.clone(),
         target: match &args.output {
             Some(file) => Target::at(&place).map_err(unwritable(file))?,
@@ -102,7 +110,7 @@ pub fn run(args: &Scan) -> Result<u8, CliError> {
     match (done, &args.output) {
         (Ok(summary), file) => {
             let told = args.summary || (file.is_some() && io::stdout().is_terminal());
-            if told && prints_records(form(args)) {
+            if told && prints_records(form) {
                 let output = if file.is_some() { Output::Stdout } else { Output::Stderr };
                 output.write(&summary.render(Look::Text(output.style(Color::Never, false).width)))?;
             }
@@ -125,7 +133,7 @@ fn form(args: &Scan) -> Form {
 }
 
 fn prints_records(form: Form) -> bool {
-    matches!(form, Form::Json | Form::Csv)
+    matches!(form, Form::Json | Form::Csv | Form::Parquet)
 }
 
 fn utc(time: SystemTime) -> NaiveDateTime {
@@ -213,6 +221,7 @@ struct Desk {
     fail_on: FailOn,
     since: Option<NaiveDateTime>,
     form: Form,
+    table: Option<Table>,
     label: Option<Regex>,
     target: Target,
     tally: Tally,
@@ -223,7 +232,7 @@ struct Desk {
 impl Desk {
     fn begin(&mut self) -> io::Result<()> {
         match self.form {
-            Form::Csv => self.target.write(&csv::head()),
+            Form::Csv => self.target.write(csv::head()),
             _ => Ok(()),
         }
     }
@@ -231,13 +240,17 @@ impl Desk {
     /// Writes what can only be said at the end, and completes the output unless the scan was interrupted.
     fn end(mut self, interrupted: bool) -> io::Result<Summary> {
         let look = match self.form {
-            Form::Json | Form::Csv => None,
+            Form::Json | Form::Csv | Form::Parquet => None,
             Form::Summary => Some(Look::Text(Output::Stdout.style(Color::Never, false).width)),
             Form::Markdown => Some(Look::Markdown),
             Form::Html => Some(Look::Html),
         };
         if let Some(look) = look {
-            self.target.write(&self.summary.render(look))?;
+            self.target.write(self.summary.render(look))?;
+        }
+        // Without its end nothing could read the table, not even of an interrupted scan.
+        if let Some(table) = self.table.take() {
+            self.target.write(table.end()?)?;
         }
         if interrupted {
             let left = self.target.partial().map(|left| match self.form {
@@ -285,7 +298,11 @@ impl Sink for Desk {
         }
         match self.form {
             Form::Json => self.target.write(&record.line),
-            Form::Csv => self.target.write(&csv::row(&digest, label)),
+            Form::Csv => self.target.write(csv::row(&digest, label)),
+            Form::Parquet => match &mut self.table {
+                Some(table) => self.target.write(table.row(&digest, label)?),
+                None => Ok(()),
+            },
             Form::Summary | Form::Markdown | Form::Html => Ok(()),
         }
     }

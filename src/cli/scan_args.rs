@@ -40,12 +40,12 @@ pub struct Scan {
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub since: Option<SystemTime>,
 
-    /// What to print: the records, as JSON objects or table rows, or only the summary, in one of three forms; without
+    /// What to print: the records, as JSON objects or as a table, or only the summary, in one of three forms; without
     /// it the summary on a terminal, else json
     #[arg(
         long,
         value_enum,
-        value_name = "json|csv|summary|markdown|html",
+        value_name = "json|csv|parquet|summary|markdown|html",
         hide_possible_values = true
     )]
     pub format: Option<Form>,
@@ -103,6 +103,8 @@ pub enum Form {
     Json,
     /// A table
     Csv,
+    /// A table with types
+    Parquet,
     /// The summary for people
     Summary,
     /// The summary for issues and merge requests

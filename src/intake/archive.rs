@@ -79,7 +79,7 @@ pub(super) fn members(name: &str, source: Source, limits: &Limits, found: &mut D
                 origin: Origin::Memory { bytes, notes },
             };
             match input.head(limits) {
-                Ok(head) if sniff::is_tar(&head) => {
+                Ok(head) if sniff::is_tar(&head) || sniff::is_zip(&head) => {
                     found.unreadable(
                         input.name,
                         "an archive inside an archive is not opened: unpack it first".into(),

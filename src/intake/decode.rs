@@ -12,6 +12,7 @@ use super::limits::Limits;
 use super::snapshot::{Change, Snapshot};
 use super::sniff::{self, Coding, Sniffed};
 use super::utf16::Utf16;
+use super::zip;
 
 /// Compression inside compression is undone this often; more is an attack or a mistake.
 const LAYERS: usize = 3;
@@ -45,12 +46,17 @@ impl Source {
     /// Undoes the codings of `raw`. Reads a few bytes to tell them, which waits for a pipe; an error here means that
     /// nothing at all can be read.
     pub fn new(raw: impl Read + Send + 'static, limits: &Limits) -> io::Result<Self> {
-        let stored = Arc::new(AtomicU64::new(0));
-        let mut inner: Bytes = Box::new(Counting {
-            inner: raw,
-            count: Arc::clone(&stored),
-        });
-        let mut layers = Vec::new();
+        let (inner, stored) = counted(raw);
+        Self::undo(inner, stored, Vec::new(), limits)
+    }
+
+    /// Undoes the codings of a member of a ZIP archive: what the archive does to it, then its own.
+    pub(super) fn member(member: &zip::Member, limits: &Limits) -> io::Result<Self> {
+        let (inner, stored) = counted(member.open()?);
+        Self::undo(member.unpack(inner), stored, vec![Coding::Zip], limits)
+    }
+
+    fn undo(mut inner: Bytes, stored: Arc<AtomicU64>, mut layers: Vec<Coding>, limits: &Limits) -> io::Result<Self> {
         loop {
             let (whole, coding) = match sniffed(inner) {
                 Ok(pair) => pair,
@@ -215,7 +221,19 @@ fn layer(inner: Bytes, coding: Coding, limits: &Limits) -> io::Result<Bytes> {
             Box::new(liblzma::read::XzDecoder::new_stream(inner, stream))
         }
         Coding::Utf16(order) => Box::new(Utf16::new(inner, order)),
+        // The archive undoes its own, and no first bytes tell of it.
+        Coding::Zip => inner,
     })
+}
+
+/// A reader whose bytes are counted.
+fn counted(raw: impl Read + Send + 'static) -> (Bytes, Arc<AtomicU64>) {
+    let count = Arc::new(AtomicU64::new(0));
+    let counting = Counting {
+        inner: raw,
+        count: Arc::clone(&count),
+    };
+    (Box::new(counting), count)
 }
 
 struct Counting<R> {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ignore::{DirEntry, WalkBuilder};
 
 use super::limits::Limits;
-use super::{InputSpec, KERNEL, STDIN, archive, display_name, explain, is_kernel, order, sniff};
+use super::{InputSpec, KERNEL, STDIN, archive, display_name, explain, is_kernel, order, sniff, zip};
 
 /// Whether something left out is missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,18 +223,26 @@ impl Search<'_> {
                 Ok(source) => archive::members(&input.name, source, self.limits, &mut self.found),
                 Err(e) => self.found.unreadable(input.name, explain(&e)),
             },
-            Ok(head) if named => match sniff::foreign(&head) {
-                Some(what) => self
-                    .found
-                    .unreadable(input.name, format!("it is {what}, which is not read as a log")),
-                None => self.found.inputs.push(input),
-            },
+            Ok(head) if sniff::is_zip(&head) && zip::is_archive(path) => {
+                if let Some(what) = zip::members(path, self.limits, &mut self.found) {
+                    return self.foreign(input.name, what, named);
+                }
+            }
             Ok(head) => match sniff::foreign(&head) {
-                Some(what) => return Taken::Binary(what),
-                None if sniff::is_binary(&head) => return Taken::Binary("a binary file"),
+                Some(what) => return self.foreign(input.name, what, named),
+                None if !named && sniff::is_binary(&head) => return Taken::Binary("a binary file"),
                 None => self.found.inputs.push(input),
             },
         }
+        Taken::Done
+    }
+
+    fn foreign(&mut self, name: String, what: &'static str, named: bool) -> Taken {
+        if !named {
+            return Taken::Binary(what);
+        }
+        self.found
+            .unreadable(name, format!("it is {what}, which is not read as a log"));
         Taken::Done
     }
 }

@@ -78,10 +78,10 @@ fn a_missing_path_is_skipped_beside_one_that_is_there() {
 fn a_given_file_is_read_however_damaged_it_looks_unless_it_is_another_format() {
     let dir = tree();
     let noise = put(dir.path(), "noise", &[1, 2, 3, 0, 0, 0, 4, 5].repeat(100));
-    let zip = put(dir.path(), "logs.zip", b"PK\x03\x04rest");
-    let found = discover(&[noise, zip], &Limits::default());
+    let rar = put(dir.path(), "logs.rar", b"Rar!\x1a\x07rest");
+    let found = discover(&[noise, rar], &Limits::default());
     assert_eq!(found.inputs.len(), 1);
-    assert_eq!(found.skipped[0].why, "it is a ZIP archive, which is not read as a log");
+    assert_eq!(found.skipped[0].why, "it is a RAR archive, which is not read as a log");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod order;
 mod snapshot;
 mod sniff;
 mod utf16;
+mod zip;
 
 use std::fmt;
 use std::fs::File;
@@ -30,7 +31,8 @@ pub const STDIN: &str = "-";
 /// One input: where it is and what it is called in the report.
 #[derive(Clone)]
 pub struct InputSpec {
-    /// The path as given, `-` for standard input, `a.tar.gz!/dir/x.log` for a member of an archive.
+    /// The path as given, `-` for standard input, `a.tar.gz!/dir/x.log` or `a.zip!/dir/x.log` for a member of an
+    /// archive.
     pub name: String,
     /// Stored size in bytes, where it is known before reading.
     pub size: Option<u64>,
@@ -42,6 +44,7 @@ enum Origin {
     Stdin,
     File(PathBuf),
     Memory { bytes: Arc<[u8]>, notes: Vec<String> },
+    Zipped(zip::Member),
 }
 
 impl InputSpec {
@@ -92,6 +95,7 @@ impl InputSpec {
                 notes.iter().for_each(|n| source.note(n.clone()));
                 Ok(source)
             }
+            Origin::Zipped(member) => Source::member(member, limits),
         }
         .map_err(|e| io::Error::new(e.kind(), explain(&e)))
     }

@@ -15,6 +15,8 @@ pub enum Coding {
     Xz,
     /// bzip2.
     Bzip2,
+    /// That of a ZIP archive for one of its members.
+    Zip,
     /// UTF-16 with a byte-order mark.
     Utf16(Order),
 }
@@ -27,6 +29,7 @@ impl Coding {
             Self::Zstd => "zstd",
             Self::Xz => "xz",
             Self::Bzip2 => "bzip2",
+            Self::Zip => "ZIP",
             Self::Utf16(_) => "UTF-16",
         }
     }
@@ -69,6 +72,13 @@ pub fn coding(head: &[u8]) -> Sniffed {
 /// Whether this is the first block of a tar archive.
 pub fn is_tar(head: &[u8]) -> bool {
     head.get(257..262) == Some(b"ustar")
+}
+
+/// Whether this is the beginning of a ZIP archive, which may be empty.
+pub fn is_zip(head: &[u8]) -> bool {
+    [b"PK\x03\x04", b"PK\x05\x06"]
+        .iter()
+        .any(|magic| head.starts_with(*magic))
 }
 
 /// Formats that are no text whatever else is in them, and what to say of each.
