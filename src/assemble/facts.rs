@@ -70,6 +70,8 @@ pub struct Facts {
     pub measurements: Vec<Measurement>,
     /// Settings.
     pub settings: BTreeMap<String, String>,
+    /// The program that was launched, whose version follows.
+    pub engine: Option<&'static str>,
     /// Engine version.
     pub version: Option<String>,
     /// Model.
@@ -93,6 +95,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         figures: BTreeMap::new(),
         measurements: Vec::new(),
         settings: BTreeMap::new(),
+        engine: launches.engine.id(),
         version: None,
         model: None,
         tags: Vec::new(),
@@ -195,6 +198,11 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         }
     }
     facts.version = version(catalog, launches, verdict.attempt);
+    if facts.version.is_none()
+        && let Some(version) = nccl_version(launches)
+    {
+        (facts.engine, facts.version) = (Engine::Nccl.id(), Some(version));
+    }
     facts.model = facts
         .settings
         .get("model")
@@ -269,10 +277,9 @@ fn version(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option<Str
     events()
         .find_map(|p| own(&p.event))
         .or_else(|| launches.events.iter().find_map(|p| own(&p.event)))
-        .or_else(|| nccl_version(launches))
 }
 
-/// A job that shows nothing above torch and NCCL has NCCL's version.
+/// A job that shows nothing above torch and NCCL, and no version of torch, is known by NCCL's.
 fn nccl_version(launches: &Launches) -> Option<String> {
     if !matches!(launches.engine, Engine::Nccl | Engine::Torch) {
         return None;

@@ -126,7 +126,7 @@ pub fn assemble(
         headline: story.headline,
         story: story.text,
         engine: Engine {
-            name: launches.engine.id().map(ToOwned::to_owned),
+            name: facts.engine.map(ToOwned::to_owned),
             version: facts.version.clone(),
         },
         phase: verdict.phase.clone(),

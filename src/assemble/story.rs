@@ -38,7 +38,7 @@ impl Story {
 
 /// Tells the verdict.
 pub fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Facts, cause: Option<&Cause>) -> Story {
-    let program = program(launches, facts);
+    let program = program(facts);
     let phase = verdict.phase.as_deref();
     match (verdict.outcome, cause) {
         (Outcome::Failed, Some(cause)) => failed(catalog, launches, verdict, facts, cause),
@@ -100,7 +100,7 @@ fn failed(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Fac
         .phase
         .as_deref()
         .map_or_else(String::new, |p| format!(" in phase {p}"));
-    sentences.push(format!("{} died{place}.", program(launches, facts)));
+    sentences.push(format!("{} died{place}.", program(facts)));
     if let Some(def) = def {
         sentences.push(first_sentences(&def.meaning, 1));
     }
@@ -172,22 +172,20 @@ fn who(process: &Process, launches: &Launches) -> String {
     }
 }
 
-fn program(launches: &Launches, facts: &Facts) -> String {
-    let name = match launches.engine.id() {
-        Some("vllm") => "vLLM",
-        Some("sglang") => "SGLang",
-        Some("ray") => "The Ray job",
-        Some("torch") => "The torch.distributed job",
-        Some("nccl") => "The NCCL job",
-        _ => "The launch",
-    };
-    facts
-        .version
-        .as_ref()
-        .map_or_else(|| name.to_owned(), |v| format!("{name} {v}"))
+fn program(facts: &Facts) -> String {
+    let version = facts.version.as_ref().map_or_else(String::new, |v| format!(" {v}"));
+    match facts.engine {
+        Some("vllm") => format!("vLLM{version}"),
+        Some("sglang") => format!("SGLang{version}"),
+        Some("ray") => format!("The Ray{version} job"),
+        Some("torch") if version.is_empty() => "The torch.distributed job".to_owned(),
+        Some("torch") => format!("The PyTorch{version} job"),
+        Some("nccl") => format!("The NCCL{version} job"),
+        _ => format!("The launch{version}"),
+    }
 }
 
-/// A program's name inside of a sentence: `the Ray job 2.55.1`.
+/// A program's name inside of a sentence: `the Ray 2.55.1 job`.
 fn within(program: &str) -> String {
     match program.strip_prefix("The ") {
         Some(rest) => format!("the {rest}"),
