@@ -337,7 +337,7 @@ pub fn run(
                 .or((def.role == Role::Launch).then_some("process-start")),
             Role::Ready if is_ready(engine, &def.program) => Some("serving"),
             Role::Ready => Some("serve-start"),
-            Role::Stop => def.phase.as_deref().or(Some("shutdown")),
+            Role::Stop => def.phase.as_deref(),
             _ => None,
         };
         if let Some(phase) = phase {
