@@ -90,8 +90,9 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
         let Some(mut failure) = candidate(catalog, launches, index, &placed) else {
             continue;
         };
-        failure.after_ready = served || ready.first().is_some_and(|&r| r < index);
-        failure.survived = news.iter().any(|&r| r > index)
+        let later = |ready: &usize| came_later(launches, index, &placed, *ready);
+        failure.after_ready = served || ready.first().is_some_and(|r| !later(r));
+        failure.survived = news.iter().any(later)
             || failure.worth < Worth::Carrier
             || !failure.fatal && moved_on(launches, attempt, &failure, index);
         phase::place(catalog, launches, attempt, index, &placed, &mut failure);
@@ -124,10 +125,20 @@ fn demote_effects(catalog: &Catalog, launches: &Launches, failures: &mut [Failur
     }
 }
 
+/// Whether the launch became ready, at the event `ready`, after the one at `index`. What ended the server's process did
+/// so after it was ready, unless the log proves the contrary.
+fn came_later(launches: &Launches, index: usize, placed: &Placed, ready: usize) -> bool {
+    let ended = match &placed.event.fact {
+        Fact::Traceback(t) => t.kind == TracebackKind::Raw && t.chain.iter().any(Exception::left_the_program),
+        _ => false,
+    };
+    ready > index && (!ended || launches.moment(ready).follows(placed.moment(index)))
+}
+
 fn moved_on(launches: &Launches, attempt: usize, failure: &Failure, index: usize) -> bool {
     launches
         .machine(attempt, failure.process)
-        .is_some_and(|m| m.advanced_after(index))
+        .is_some_and(|m| m.advanced_after(launches.moment(index)))
 }
 
 fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &Placed) -> Option<Failure> {
@@ -164,7 +175,10 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
             failure.traceback = Some(traceback.kind);
             failure.fatal = matches!(traceback.kind, TracebackKind::Raw | TracebackKind::Native);
             let forwarded = event.speaker.program == Program::Unknown && event.speaker.label.is_some();
-            failure.unproven = forwarded && traceback.kind == TracebackKind::Raw;
+            // A traceback that begins at the script itself has passed every handler.
+            let from_script = traceback.chain.iter().any(Exception::is_from_script);
+            let own_file = launches.processes.get(placed.process).ray_worker && !from_script;
+            failure.unproven = (forwarded || own_file) && traceback.kind == TracebackKind::Raw;
             failure.fatal &= !failure.unproven;
             // Ray raises its own types where the result is asked for, whoever died.
             failure.observed = traceback.kind == TracebackKind::Quoted || exception.kind.starts_with("ray.exceptions.");
