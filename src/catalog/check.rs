@@ -52,8 +52,8 @@ pub fn check_some(catalog: &Catalog, chosen: &dyn Fn(&Signature) -> bool) -> Vec
         if !seen.insert(def.id.clone()) {
             fault("", "this id stands twice".to_owned());
         }
-        if let Err(text) = signature.compile_pattern() {
-            fault("", format!("its pattern is no regular expression: {text}"));
+        if let Err((key, text)) = signature.compile_pattern() {
+            fault("", format!("its `{key}` is no regular expression: {text}"));
         }
         if let Some(cause) = &def.cause
             && !cause.ends_with(".*")

@@ -3,22 +3,18 @@
 //! Owns the literal filter and the choice among the signatures that match one text. Never sees more than
 //! that text: order, time and processes are the verdict's.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
-
-use aho_corasick::{AhoCorasick, BuildError, MatchKind};
-use regex::{Regex, RegexBuilder};
 
 use super::Strength;
+use super::literals::Literals;
+use super::pattern::Pattern;
 use super::schema::{Role, SignatureDef, Site};
 use crate::event::SignatureId;
 
 /// Bytes of a text in which signatures are looked for; what stands behind is never a cause.
 /// Ray's longest kill report in the recorded runs is 9 KiB.
 const MATCH_LIMIT: usize = 16 * 1024;
-
-/// Size limit of one compiled pattern, bytes.
-const PATTERN_LIMIT: usize = 4 << 20;
 
 /// Size of a compiled pattern from which it is slow, bytes.
 const SLOW_PATTERN: usize = 1 << 20;
@@ -31,11 +27,10 @@ pub struct Signature {
     pub strength: Strength,
     /// Whether a rule file of the user's adds it; then it comes before the built-in ones.
     pub added: bool,
-    exception: Option<Regex>,
-    file: Option<Regex>,
-    pattern: Option<String>,
-    anchored: OnceLock<Option<Regex>>,
-    floating: OnceLock<Option<Regex>>,
+    exception: Option<Pattern>,
+    file: Option<Pattern>,
+    anchored: Option<Pattern>,
+    floating: Option<Pattern>,
 }
 
 /// The text a signature is looked up in.
@@ -92,69 +87,55 @@ impl Signature {
         if def.matches.is_empty() {
             return fault("match", "`match` needs at least one sample");
         }
-        let regex = |key, text: Option<&str>| text.map(compile).transpose().map_err(|e| (key, e));
-        let exception = regex("exception", def.exception.as_deref())?;
-        let file = regex("file", def.file.as_deref())?;
-        let pattern = def.pattern.clone();
+        let pattern = |text: &Option<String>| text.clone().map(Pattern::new);
         Ok(Self {
-            def,
             strength,
             added: false,
-            exception,
-            file,
-            pattern,
-            anchored: OnceLock::new(),
-            floating: OnceLock::new(),
+            exception: pattern(&def.exception),
+            file: pattern(&def.file),
+            anchored: def.pattern.as_deref().map(Pattern::anchored),
+            floating: pattern(&def.pattern),
+            def,
         })
     }
 
-    /// Compiles the pattern and says what is wrong with it; matching itself compiles on first use.
+    /// Compiles its expressions, to say which key is wrong and what is wrong with it; matching itself compiles on first
+    /// use.
     ///
     /// # Errors
-    /// The regex engine's words.
-    pub fn compile_pattern(&self) -> Result<(), String> {
-        match &self.pattern {
-            Some(pattern) => compile(&format!("^(?:{pattern})")).map(|_| ()),
-            None => Ok(()),
-        }
+    /// The key, and the regex engine's words.
+    pub fn compile_pattern(&self) -> Result<(), (&'static str, String)> {
+        let each = [
+            ("pattern", &self.anchored),
+            ("exception", &self.exception),
+            ("file", &self.file),
+        ];
+        each.into_iter()
+            .filter_map(|(key, pattern)| Some((key, pattern.as_ref()?)))
+            .try_for_each(|(key, pattern)| pattern.check().map_err(|text| (key, text)))
     }
 
     /// Whether it fits a text, whatever others do.
     pub fn matches(&self, text: Text<'_>) -> bool {
         let (Text::Message { text: body, .. } | Text::Exception { text: body, .. }) = text;
-        let found = self.def.literal.iter().find_map(|l| Some((l, body.find(l.as_str())?)));
-        found.is_some_and(|(literal, at)| self.accepts(text, literal, at).is_some())
+        let found = self.def.literal.iter().find_map(|l| body.find(l.as_str()));
+        found.is_some_and(|at| self.accepts(text, at).is_some())
     }
 
     /// Whether its pattern may begin anywhere in a message.
     pub fn begins_anywhere(&self) -> bool {
-        let pattern = self.pattern.as_deref().unwrap_or_default();
+        let pattern = self.def.pattern.as_deref().unwrap_or_default();
         let open = pattern.trim_start_matches(['(', '?', ':', 's', 'i', ')']);
         open.starts_with(".*") || open.starts_with(".+") || self.def.at == Site::Header && !open.starts_with('^')
     }
 
     /// Whether its pattern is so large that searching with it is slow.
     pub fn is_slow(&self) -> bool {
-        let small = |p: &str| RegexBuilder::new(p).size_limit(SLOW_PATTERN).build().is_ok();
-        self.pattern.as_deref().is_some_and(|p| !small(p))
+        self.anchored.as_ref().is_some_and(|p| p.is_larger_than(SLOW_PATTERN))
     }
 
-    fn regex(&self, anchored: bool) -> Option<&Regex> {
-        let pattern = self.pattern.as_deref()?;
-        let cell = if anchored { &self.anchored } else { &self.floating };
-        cell.get_or_init(|| {
-            let text = if anchored {
-                format!("^(?:{pattern})")
-            } else {
-                pattern.to_owned()
-            };
-            compile(&text).ok()
-        })
-        .as_ref()
-    }
-
-    /// Whether this signature matches, given that `literal` stands in the text at `at`.
-    fn accepts<'t>(&self, text: Text<'t>, literal: &str, at: usize) -> Option<Vec<(String, &'t str)>> {
+    /// Whether this signature matches, given that its literal stands in the text at `at`.
+    fn accepts<'t>(&self, text: Text<'t>, at: usize) -> Option<Vec<(String, &'t str)>> {
         let from = match text {
             Text::Message { file, .. } => file,
             Text::Exception { .. } => None,
@@ -177,19 +158,12 @@ impl Signature {
                 (text, false)
             }
         };
-        // A pattern-less entry with an exception filter says nothing about messages without a type.
-        if self.pattern.is_none() {
-            return (!anchored || at == 0 || body.get(..at).is_some_and(|s| s.trim().is_empty())).then(Vec::new);
+        let pattern = if anchored { &self.anchored } else { &self.floating };
+        match pattern {
+            Some(pattern) => pattern.captures(body),
+            // A pattern-less entry with an exception filter says nothing about messages without a type.
+            None => (!anchored || body.get(..at).is_some_and(|s| s.trim().is_empty())).then(Vec::new),
         }
-        let regex = self.regex(anchored)?;
-        let captures = regex.captures(body)?;
-        debug_assert!(!literal.is_empty());
-        let named = regex.capture_names().flatten();
-        Some(
-            named
-                .filter_map(|n| captures.name(n).map(|m| (n.to_owned(), m.as_str())))
-                .collect(),
-        )
     }
 
     /// Which of two matches says more: quoting wrappers first, then anything that is not weak, then the longer literal.
@@ -208,86 +182,60 @@ impl Signature {
     }
 }
 
-fn compile(pattern: &str) -> Result<Regex, String> {
-    RegexBuilder::new(pattern)
-        .size_limit(PATTERN_LIMIT)
-        .build()
-        .map_err(|e| e.to_string())
-}
-
-/// One automaton over the literals of all signatures.
+/// The literals of all signatures.
 pub struct Filter {
-    automaton: AhoCorasick,
+    literals: Literals,
     /// Literal → signatures that have it.
     owners: Vec<Vec<u32>>,
-    literals: Vec<String>,
 }
 
 impl Filter {
-    /// Builds the automaton.
-    ///
-    /// # Errors
-    /// When the automaton would be too large.
-    pub fn new(signatures: &[Signature]) -> Result<Self, BuildError> {
-        let mut owners: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    /// Indexes the literals.
+    pub fn new(signatures: &[Signature]) -> Self {
+        let mut owners: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for (i, signature) in signatures.iter().enumerate() {
             for literal in &signature.def.literal {
-                owners.entry(literal.clone()).or_default().push(i as u32);
+                owners.entry(literal).or_default().push(i as u32);
             }
         }
-        let (literals, owners): (Vec<String>, Vec<Vec<u32>>) = owners.into_iter().unzip();
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .build(&literals)?;
-        Ok(Self {
-            automaton,
-            owners,
-            literals,
-        })
+        Self {
+            literals: Literals::new(owners.keys().map(|text| (*text).to_owned()).collect()),
+            owners: owners.into_values().collect(),
+        }
     }
 
-    /// The best signature for a text.
+    /// The best signature for a text: the highest class, then the longest literal, the role that is preferred, and what
+    /// stands first.
     pub fn find<'t>(&self, signatures: &[Signature], text: Text<'t>) -> Option<Hit<'t>> {
         let text = capped(text);
         let (body, exception) = match text {
             Text::Message { text, .. } => (text, false),
             Text::Exception { text, .. } => (text, true),
         };
-        let mut best: Option<((bool, u8, usize, u8), Hit<'t>)> = None;
-        for found in self.automaton.find_overlapping_iter(body) {
-            let slot = found.pattern().as_usize();
-            let (Some(owners), Some(literal)) = (self.owners.get(slot), self.literals.get(slot)) else {
-                continue;
-            };
-            for &owner in owners {
+        let mut candidates = Vec::new();
+        for (slot, at) in self.literals.find(body) {
+            let length = self.literals.text(slot).len();
+            for &owner in self.owners.get(slot as usize).into_iter().flatten() {
                 let Some(signature) = signatures.get(owner as usize) else {
                     continue;
                 };
-                let key = (
-                    signature.added,
-                    signature.class(exception),
-                    literal.len(),
-                    preference(signature.def.role),
-                );
-                if best.as_ref().is_some_and(|(b, _)| *b >= key) {
-                    continue;
-                }
-                let quoted = || !exception && body.get(..found.start()).is_some_and(opens_quote);
-                if let Some(captures) = signature.accepts(text, literal, found.start())
-                    && !(signature.def.role.is_bad() && quoted())
-                {
-                    best = Some((
-                        key,
-                        Hit {
-                            id: SignatureId(owner),
-                            at: found.start(),
-                            captures,
-                        },
-                    ));
-                }
+                let class = signature.class(exception);
+                let rank = (signature.added, class, length, preference(signature.def.role));
+                candidates.push((Reverse(rank), at, owner));
             }
         }
-        best.map(|(_, hit)| hit)
+        // Few are tried before the best is found: each may compile an expression.
+        candidates.sort_unstable();
+        candidates.into_iter().find_map(|(_, at, owner)| {
+            let signature = signatures.get(owner as usize)?;
+            let captures = signature.accepts(text, at)?;
+            let quoted = !exception && signature.def.role.is_bad() && body.get(..at).is_some_and(opens_quote);
+            (!quoted).then_some(Hit {
+                id: SignatureId(owner),
+                at,
+                captures,
+            })
+        })
     }
 }
 

@@ -193,14 +193,12 @@ impl Structure {
 
 fn module_fits(path: &str, module: &str) -> bool {
     if module.ends_with('/') {
-        // The first occurrence need not be the one at a boundary: `/opt/pytorch/torch/nn/`.
-        return path.match_indices(module).any(|(at, _)| boundary(path, at));
+        // It may stand at any part of the path, not only where it first occurs: `/opt/pytorch/torch/nn/`.
+        let parts = memchr::memchr_iter(b'/', path.as_bytes()).filter_map(|at| path.get(at + 1..));
+        return path.starts_with(module) || parts.into_iter().any(|part| part.starts_with(module));
     }
-    path.ends_with(module) && boundary(path, path.len() - module.len())
-}
-
-fn boundary(path: &str, at: usize) -> bool {
-    at == 0 || path.as_bytes().get(at - 1) == Some(&b'/')
+    path.strip_suffix(module)
+        .is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 /// What lies beside an engine's package in its source tree: recipes, tests and measuring scripts, no engine at work.

@@ -34,12 +34,13 @@ pub(super) fn unspelled(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
+/// Whether anything is to be removed; tabs and carriage returns stay.
 fn has_control(bytes: &[u8]) -> bool {
     // One pass without an early exit inside the block lets the compiler use vector instructions.
     bytes.chunks(64).any(|block| {
-        block
-            .iter()
-            .fold(false, |hit, &b| hit | (b < 0x20 && b != b'\t') | (b == 0x7f))
+        block.iter().fold(false, |hit, &b| {
+            hit | (b < 0x20 && b != b'\t' && b != b'\r') | (b == 0x7f)
+        })
     }) || (!bytes.is_ascii() && (has_high_control(bytes) || has_mark(bytes)))
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use memchr::{memchr_iter, memmem};
+use memchr::{memchr_iter, memchr3_iter, memmem};
 
 use super::grammar;
 
@@ -22,13 +22,16 @@ const MOST_RECORDS: usize = 256;
 pub(super) fn pieces(line: &str) -> Vec<&str> {
     let mut kept: Vec<&str> = Vec::new();
     let mut glued = Vec::new();
+    let mut behind_bar = false;
     for segment in line.split('\r').filter(|s| !s.trim().is_empty()) {
         split_glued(segment, &mut glued);
         for piece in glued.drain(..) {
+            let bar = is_bar(piece);
             match kept.last_mut() {
-                Some(last) if is_bar(last) && is_bar(piece) && same_bar(last, piece) => *last = piece,
+                Some(last) if behind_bar && bar && same_bar(last, piece) => *last = piece,
                 _ => kept.push(piece),
             }
+            behind_bar = bar;
         }
     }
     kept
@@ -90,8 +93,22 @@ fn behind_nccl(line: &str) -> Option<usize> {
 
 /// Whether `s` is a state of a progress bar.
 pub(super) fn is_bar(s: &str) -> bool {
-    const MARKS: [&str; 7] = ["%|", "it/s", "s/it", "B/s", "━", "█", "##"];
-    !grammar::program(s) && (MARKS.iter().any(|mark| s.contains(mark)) || percentage(s))
+    has_mark(s) && !grammar::program(s)
+}
+
+/// Whether `s` has a percentage, a rate or the strokes of a bar: `%|`, `8%`, `it/s`, `s/it`, `B/s`, `##`, `━`, `█`.
+fn has_mark(s: &str) -> bool {
+    let b = s.as_bytes();
+    let mark = |at: usize| {
+        matches!(
+            b.split_at(at),
+            ([.., b'0'..=b'9'], [b'%', ..])
+                | (_, [b'%', b'|', ..] | [b'#', b'#', ..])
+                | ([.., b'i', b't'] | [.., b'B'], [b'/', b's', ..])
+                | ([.., b's'], [b'/', b'i', b't', ..])
+        )
+    };
+    memchr3_iter(b'%', b'/', b'#', b).any(mark) || !s.is_ascii() && s.contains(['━', '█'])
 }
 
 /// Whether `s` is vLLM's process prefix and nothing else.
@@ -100,18 +117,13 @@ pub(super) fn is_process(s: &str) -> bool {
     s.starts_with('(') && s.ends_with(')') && s.len() < 100 && grammar::program(s)
 }
 
-fn percentage(s: &str) -> bool {
-    let b = s.as_bytes();
-    b.windows(2).any(|pair| matches!(pair, [b'0'..=b'9', b'%']))
-}
-
 /// Bars are told apart by what stands before their percentage, without the figures in it.
 fn same_bar(a: &str, b: &str) -> bool {
-    let label = |s: &'_ str| -> String {
+    fn label(s: &str) -> impl Iterator<Item = char> {
         let before = s.chars().take_while(|c| !matches!(c, '%' | '|' | '━'));
-        before.filter(|c| c.is_alphabetic()).collect()
-    };
-    label(a) == label(b)
+        before.filter(|c| c.is_alphabetic())
+    }
+    label(a).eq(label(b))
 }
 
 #[cfg(test)]
@@ -151,6 +163,38 @@ mod tests {
                 pieces(&line),
                 ["Capturing:  29%|██▊ | 8/28 [00:14<00:25,  1.30s/it]", record]
             );
+        }
+    }
+
+    #[test]
+    fn what_shows_a_bar() {
+        for bar in [
+            "a  3% b",
+            "x%|",
+            "2.0it/s",
+            "1.3s/it",
+            "5MB/s",
+            "[##  ]",
+            "Loading ━━╸",
+            "a █ b",
+            "%|",
+            "##",
+        ] {
+            assert!(is_bar(bar), "{bar}");
+        }
+        for other in [
+            "",
+            "100 % of",
+            "a/b",
+            "12 tok/s",
+            "# 1 of #2",
+            "größer",
+            "/s",
+            "t/s",
+            "%",
+            "s/i",
+        ] {
+            assert!(!is_bar(other), "{other}");
         }
     }
 

@@ -34,7 +34,7 @@ pub fn split(catalog: &Catalog, sources: &[Source], processes: &Processes, event
         // A source with fewer launches than another joined late: its last launch is the last attempt.
         let offset = attempts - 1 - starts.len();
         for &index in own {
-            let passed = starts.iter().take_while(|&&start| start <= index).count();
+            let passed = starts.partition_point(|&start| start <= index);
             let lone = starts.is_empty() && attempts > 1;
             if let Some(placed) = events.get_mut(index) {
                 placed.attempt = if lone { attempts - 1 } else { passed + offset };
@@ -48,8 +48,13 @@ pub fn split(catalog: &Catalog, sources: &[Source], processes: &Processes, event
 fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: &[usize]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut current: Option<Started> = None;
-    for (position, &index) in own.iter().enumerate() {
+    let mut to_come: HashMap<ProcessId, usize> = HashMap::new();
+    for placed in own.iter().filter_map(|&index| events.get(index)) {
+        *to_come.entry(placed.process).or_default() += 1;
+    }
+    for &index in own {
         let Some(placed) = events.get(index) else { continue };
+        to_come.entry(placed.process).and_modify(|n| *n -= 1);
         let role = catalog
             .signature(placed.event.signature)
             .map(|s| (s.def.role, s.def.program.as_str()));
@@ -62,12 +67,8 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
                 // The bare NCCL start of an engine launch is not a launch of its own.
                 Some(started) if started.progressed && started.engine => {
                     let old = started.process;
-                    let later = own.get(position + 1..).unwrap_or(&[]);
                     let other = old != placed.process && processes.get(old).explicit;
-                    let heard = later
-                        .iter()
-                        .filter(|&&i| events.get(i).is_some_and(|e| e.process == old))
-                        .count();
+                    let heard = to_come.get(&old).copied().unwrap_or(0);
                     if !other || heard <= TRAILING {
                         starts.push(index);
                         current = Some(Started::new(placed.process, program));

@@ -75,6 +75,8 @@ pub struct Launches {
     pub clocks: Clocks,
     /// One machine per attempt and process.
     machines: Vec<Vec<Machine>>,
+    /// Indices of the events of each attempt, in order.
+    by_attempt: Vec<Vec<usize>>,
 }
 
 impl Launches {
@@ -84,6 +86,12 @@ impl Launches {
         let clocks = Clocks::estimate(catalog, sources, &processes);
         let mut events = order::merge(sources, &processes, &clocks);
         let attempts = attempts::split(catalog, sources, &processes, &mut events);
+        let mut by_attempt = vec![Vec::new(); attempts];
+        for (index, placed) in events.iter().enumerate() {
+            if let Some(own) = by_attempt.get_mut(placed.attempt) {
+                own.push(index);
+            }
+        }
         let engine = Engine::detect(catalog, &events);
         let machines = machine::run(catalog, engine, &mut processes, &events, attempts);
         Self {
@@ -93,6 +101,7 @@ impl Launches {
             engine,
             clocks,
             machines,
+            by_attempt,
         }
     }
 
@@ -118,11 +127,7 @@ impl Launches {
 
     /// Indices of the events of an attempt.
     pub fn of_attempt(&self, attempt: usize) -> impl Iterator<Item = usize> + '_ {
-        self.events
-            .iter()
-            .enumerate()
-            .filter(move |(_, e)| e.attempt == attempt)
-            .map(|(i, _)| i)
+        self.by_attempt.get(attempt).into_iter().flatten().copied()
     }
 
     /// The processes that say or are told of anything in an attempt; with a single attempt, all of them.

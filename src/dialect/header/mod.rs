@@ -8,6 +8,9 @@ mod engines;
 mod loggers;
 mod parts;
 
+use std::sync::LazyLock;
+
+use memchr::memmem;
 use nom::bytes::complete::take_till1;
 use nom::character::complete::char;
 use nom::sequence::delimited;
@@ -77,6 +80,9 @@ pub struct Header<'a> {
     pub message: &'a str,
 }
 
+/// Built once: it is asked of every line.
+static NCCL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("NCCL "));
+
 /// The grammar of one header form: what stands behind it, and what it says.
 type Form = fn(&str) -> IResult<&str, Header<'_>>;
 
@@ -110,7 +116,11 @@ pub fn parse(text: &str) -> Header<'_> {
         _ => &[nccl],
     };
     let cut = [nccl_cut as Form];
-    let forms = forms.iter().chain(if rest.contains("NCCL ") { &cut[..] } else { &[] });
+    let forms = forms.iter().chain(if NCCL.find(rest.as_bytes()).is_some() {
+        &cut[..]
+    } else {
+        &[]
+    });
     for form in forms {
         if let Ok((message, found)) = form(rest) {
             return stamped_again(&header, &found, message).unwrap_or_else(|| merge(header, found, message));
