@@ -14,7 +14,7 @@ use crate::event::InputId;
 use crate::intake::{HeldLines, InputSpec, Limits, Line, LineReader};
 use crate::launch::{Launches, Source, relation};
 use crate::report::model::{Examined, Finding, Outcome, Report, SkippedReport};
-use crate::territory;
+use crate::territory::{self, Gates};
 use crate::time::Stamp;
 use crate::verdict;
 
@@ -64,6 +64,7 @@ pub fn examine(catalog: &Catalog, inputs: &[InputSpec], options: &Options) -> Re
 /// An examination in progress.
 pub struct Examiner<'c> {
     catalog: &'c Catalog,
+    gates: Arc<Gates>,
     options: Options,
     sources: Vec<Source>,
     open: Option<Open<'c>>,
@@ -89,6 +90,7 @@ impl<'c> Examiner<'c> {
     pub fn new(catalog: &'c Catalog, options: Options) -> Self {
         Self {
             catalog,
+            gates: Gates::with(catalog.added_literals()),
             options,
             sources: Vec::new(),
             open: None,
@@ -168,7 +170,8 @@ impl<'c> Examiner<'c> {
 
     fn feed_territory<R: std::io::Read>(&mut self, lines: &mut LineReader<R>) -> std::io::Result<()> {
         let mut next = 1;
-        let counted = territory::walk(lines, &mut |line| {
+        let gates = Arc::clone(&self.gates);
+        let counted = territory::walk(lines, &gates, &mut |line| {
             if line.no > next
                 && let Some(open) = &mut self.open
             {

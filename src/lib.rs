@@ -24,6 +24,7 @@ pub mod explain;
 pub mod intake;
 pub mod launch;
 pub mod ledger;
+pub mod pack;
 pub mod record;
 pub mod redact;
 pub mod remedy;

@@ -1,7 +1,7 @@
 //! Runs the samples inside the data files.
 //!
 //! Owns what "a rule keeps its word" means: every `match` line is answered by its own signature, no `no_match`
-//! line is. Used by the tests and by `coroner catalog check`. Never changes a rule.
+//! line is. Used by the tests and, for what users add, by `pack::check`. Never changes a rule.
 
 use super::Catalog;
 use super::matcher::{Hit, Text};
@@ -18,6 +18,8 @@ pub struct Fault {
     pub sample: String,
     /// What happens instead.
     pub text: String,
+    /// The signature that answers instead, where one does.
+    pub instead: Option<String>,
 }
 
 impl std::fmt::Display for Fault {
@@ -33,13 +35,15 @@ pub fn check(catalog: &Catalog) -> Vec<Fault> {
     for (i, signature) in catalog.signatures().iter().enumerate() {
         let own = SignatureId(i as u32);
         let def = &signature.def;
-        let mut fault = |sample: &str, text: String| {
+        let mut fault_by = |sample: &str, text: String, instead: Option<&str>| {
             faults.push(Fault {
                 id: def.id.clone(),
                 sample: sample.to_owned(),
                 text,
+                instead: instead.map(ToOwned::to_owned),
             });
         };
+        let mut fault = |sample: &str, text: String| fault_by(sample, text, None);
         if !seen.insert(def.id.clone()) {
             fault("", "this id stands twice".to_owned());
         }
@@ -58,14 +62,14 @@ pub fn check(catalog: &Catalog) -> Vec<Fault> {
                 Some(hit) if hit.id == own => {}
                 Some(hit) => {
                     let other = catalog.signature(hit.id).map_or("?", |s| s.def.id.as_str());
-                    fault(sample, format!("{other} answers it instead"));
+                    fault_by(sample, format!("{other} answers it instead"), Some(other));
                 }
-                None => fault(sample, "nothing answers it".to_owned()),
+                None => fault_by(sample, "nothing answers it".to_owned(), None),
             }
         }
         for sample in &def.no_match {
             if answer(catalog, def, sample).is_some_and(|hit| hit.id == own) {
-                fault(sample, "it matches what it must not".to_owned());
+                fault_by(sample, "it matches what it must not".to_owned(), None);
             }
         }
     }

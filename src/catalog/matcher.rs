@@ -20,12 +20,17 @@ const MATCH_LIMIT: usize = 16 * 1024;
 /// Size limit of one compiled pattern, bytes.
 const PATTERN_LIMIT: usize = 4 << 20;
 
+/// Size of a compiled pattern from which it is slow, bytes.
+const SLOW_PATTERN: usize = 1 << 20;
+
 /// A compiled signature.
 pub struct Signature {
     /// The data entry.
     pub def: SignatureDef,
     /// Strength of its cause.
     pub strength: Strength,
+    /// Whether a rule file of the user's adds it; then it comes before the built-in ones.
+    pub added: bool,
     exception: Option<Regex>,
     file: Option<Regex>,
     pattern: Option<String>,
@@ -69,26 +74,32 @@ impl Signature {
     /// Compiles an entry.
     ///
     /// # Errors
-    /// A sentence on what is wrong with it.
-    pub fn new(def: SignatureDef, strength: Strength) -> Result<Self, String> {
+    /// The key that is wrong, and a sentence on what is wrong with it.
+    pub fn new(def: SignatureDef, strength: Strength) -> Result<Self, (&'static str, String)> {
+        let fault = |key, text: &str| Err((key, text.to_owned()));
         if def.literal.is_empty() || def.literal.iter().any(|l| l.len() < 4) {
-            return Err("`literal` needs at least one text of four bytes or more".to_owned());
+            return fault(
+                "literal",
+                "`literal` needs at least one text, each of four bytes or more",
+            );
         }
         if def.role == Role::Root && def.cause.is_none() {
-            return Err("a root signature needs a `cause`".to_owned());
+            return fault("role", "a root signature needs a `cause`");
         }
         if def.role == Role::Phase && def.phase.is_none() {
-            return Err("a phase marker needs a `phase`".to_owned());
+            return fault("role", "a phase marker needs a `phase`");
         }
         if def.matches.is_empty() {
-            return Err("`match` needs at least one sample".to_owned());
+            return fault("match", "`match` needs at least one sample");
         }
-        let exception = def.exception.as_deref().map(compile).transpose()?;
-        let file = def.file.as_deref().map(compile).transpose()?;
+        let regex = |key, text: Option<&str>| text.map(compile).transpose().map_err(|e| (key, e));
+        let exception = regex("exception", def.exception.as_deref())?;
+        let file = regex("file", def.file.as_deref())?;
         let pattern = def.pattern.clone();
         Ok(Self {
             def,
             strength,
+            added: false,
             exception,
             file,
             pattern,
@@ -106,6 +117,26 @@ impl Signature {
             Some(pattern) => compile(&format!("^(?:{pattern})")).map(|_| ()),
             None => Ok(()),
         }
+    }
+
+    /// Whether it fits a text, whatever others do.
+    pub fn matches(&self, text: Text<'_>) -> bool {
+        let (Text::Message { text: body, .. } | Text::Exception { text: body, .. }) = text;
+        let found = self.def.literal.iter().find_map(|l| Some((l, body.find(l.as_str())?)));
+        found.is_some_and(|(literal, at)| self.accepts(text, literal, at).is_some())
+    }
+
+    /// Whether its pattern may begin anywhere in a message.
+    pub fn begins_anywhere(&self) -> bool {
+        let pattern = self.pattern.as_deref().unwrap_or_default();
+        let open = pattern.trim_start_matches(['(', '?', ':', 's', 'i', ')']);
+        open.starts_with(".*") || open.starts_with(".+") || self.def.at == Site::Header && !open.starts_with('^')
+    }
+
+    /// Whether its pattern is so large that searching with it is slow.
+    pub fn is_slow(&self) -> bool {
+        let small = |p: &str| RegexBuilder::new(p).size_limit(SLOW_PATTERN).build().is_ok();
+        self.pattern.as_deref().is_some_and(|p| !small(p))
     }
 
     fn regex(&self, anchored: bool) -> Option<&Regex> {
@@ -222,7 +253,7 @@ impl Filter {
             Text::Message { text, .. } => (text, false),
             Text::Exception { text, .. } => (text, true),
         };
-        let mut best: Option<((u8, usize, u8), Hit<'t>)> = None;
+        let mut best: Option<((bool, u8, usize, u8), Hit<'t>)> = None;
         for found in self.automaton.find_overlapping_iter(body) {
             let slot = found.pattern().as_usize();
             let (Some(owners), Some(literal)) = (self.owners.get(slot), self.literals.get(slot)) else {
@@ -233,6 +264,7 @@ impl Filter {
                     continue;
                 };
                 let key = (
+                    signature.added,
                     signature.class(exception),
                     literal.len(),
                     preference(signature.def.role),

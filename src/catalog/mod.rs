@@ -9,6 +9,7 @@ pub mod check;
 pub mod coverage;
 pub mod matcher;
 pub mod notes;
+pub mod pack;
 pub mod schema;
 pub mod structure;
 mod trials;
@@ -18,6 +19,7 @@ use std::sync::OnceLock;
 
 use crate::event::SignatureId;
 use matcher::{Filter, Signature};
+use pack::{RuleFault, RuleFile};
 use schema::{CauseDef, DataFile, RemedyDef, Role};
 use structure::Structure;
 
@@ -29,7 +31,6 @@ const DATA: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/catalog_data.r
 pub enum CatalogError {
     /// The file is not valid TOML or has an unknown key.
     #[error("rule file {file} cannot be read: {text}")]
-    #[diagnostic(help("see src/catalog/README.md for the format of a rule file"))]
     Syntax {
         /// File name.
         file: String,
@@ -37,16 +38,35 @@ pub enum CatalogError {
         text: String,
     },
     /// An entry is wrong.
-    #[error("rule file {file}, entry {id}: {text}")]
-    #[diagnostic(help("correct the entry; `coroner catalog check DIR` runs its samples"))]
+    #[error("rule {id}: {text}")]
     Entry {
-        /// File name.
-        file: String,
         /// Id of the entry.
         id: String,
         /// What is wrong.
         text: String,
     },
+    /// A rule file that was added is wrong at a place that can be shown.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Added(Box<RuleFault>),
+}
+
+impl From<RuleFault> for CatalogError {
+    fn from(fault: RuleFault) -> Self {
+        Self::Added(Box::new(fault))
+    }
+}
+
+/// What of the built-in rules is in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BuiltIn {
+    /// All of them.
+    #[default]
+    All,
+    /// No signature of a root cause: what structure alone gives.
+    Structure,
+    /// None.
+    Nothing,
 }
 
 /// All rules in force.
@@ -83,7 +103,7 @@ impl Catalog {
     /// # Errors
     /// As [`Catalog::load`].
     pub fn without_root_signatures() -> Result<Self, CatalogError> {
-        Self::build(DATA, &|role| !matches!(role, Role::Root | Role::Degraded))
+        Self::with_files(BuiltIn::Structure, &[])
     }
 
     /// Rules from texts, each with a name for error messages.
@@ -91,59 +111,77 @@ impl Catalog {
     /// # Errors
     /// When a text is not valid TOML or an entry is wrong.
     pub fn from_texts(texts: &[(&str, &str)]) -> Result<Self, CatalogError> {
-        Self::build(texts, &|_| true)
+        Self::index(defined(texts)?, 0, &[], hashed(texts.iter().map(|(_, text)| *text)))
     }
 
-    fn build(texts: &[(&str, &str)], keep: &dyn Fn(Role) -> bool) -> Result<Self, CatalogError> {
-        let mut all = DataFile::default();
-        let mut owners = Vec::new();
-        for (file, text) in texts {
-            let mut one: DataFile = toml::from_str(text).map_err(|e| CatalogError::Syntax {
-                file: (*file).to_owned(),
-                text: e.to_string(),
-            })?;
-            one.signature.retain(|s| keep(s.role));
-            owners.extend(one.signature.iter().map(|_| *file));
-            all.signature.append(&mut one.signature);
-            all.frame.append(&mut one.frame);
-            all.place.append(&mut one.place);
-            all.exception.append(&mut one.exception);
-            all.cause.append(&mut one.cause);
-            all.remedy.append(&mut one.remedy);
+    /// The built-in rules and what rule files add to them, change of them and take out of force.
+    ///
+    /// # Errors
+    /// When an entry of a file is wrong, or names a built-in one that does not exist.
+    pub fn with_files(built_in: BuiltIn, files: &[RuleFile]) -> Result<Self, CatalogError> {
+        let data = match built_in {
+            BuiltIn::Nothing => &[],
+            _ => DATA,
+        };
+        let mut rules = defined(data)?;
+        let added = pack::join(&mut rules, files)?;
+        let own = rules.signature.split_off(rules.signature.len() - added);
+        if built_in == BuiltIn::Structure {
+            rules
+                .signature
+                .retain(|s| !matches!(s.role, Role::Root | Role::Degraded));
         }
-        let cause_index: HashMap<_, _> = all.cause.iter().enumerate().map(|(i, c)| (c.id.clone(), i)).collect();
-        let mut signatures = Vec::with_capacity(all.signature.len());
-        for (def, file) in all.signature.into_iter().zip(owners) {
-            let strength = strength_of(&all.cause, &cause_index, def.cause.as_deref());
+        rules.signature.extend(own);
+        let texts = data.iter().map(|(_, text)| *text);
+        let hash = hashed(texts.chain(files.iter().map(|file| file.text.as_str())));
+        Self::index(rules, added, files, hash)
+    }
+
+    /// The indexes over rules of which the last signatures, so many, are added by rule files.
+    fn index(rules: DataFile, added: usize, files: &[RuleFile], hash: String) -> Result<Self, CatalogError> {
+        let built_in = rules.signature.len() - added;
+        let cause_index: HashMap<_, _> = rules.cause.iter().enumerate().map(|(i, c)| (c.id.clone(), i)).collect();
+        let mut signatures = Vec::with_capacity(rules.signature.len());
+        for (i, def) in rules.signature.into_iter().enumerate() {
+            let strength = strength_of(&rules.cause, &cause_index, def.cause.as_deref());
             let id = def.id.clone();
-            let signature = Signature::new(def, strength).map_err(|text| CatalogError::Entry {
-                file: file.to_owned(),
-                id,
-                text,
-            })?;
+            let broken = |(key, text): (&str, String)| match pack::blamed(files, "signature", &id) {
+                Some((file, part)) => file.fault(part.key(key), text, "").into(),
+                None => CatalogError::Entry { id: id.clone(), text },
+            };
+            let mut signature = Signature::new(def, strength).map_err(broken)?;
+            if i >= built_in {
+                signature.added = true;
+                signature.compile_pattern().map_err(|text| broken(("pattern", text)))?;
+            }
             signatures.push(signature);
         }
         let filter = Filter::new(&signatures).map_err(|e| CatalogError::Entry {
-            file: "all".to_owned(),
             id: "literals".to_owned(),
             text: e.to_string(),
         })?;
-        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-        texts.iter().for_each(|(_, text)| hasher.update(text.as_bytes()));
         Ok(Self {
             signatures,
             filter,
-            causes: all.cause,
+            causes: rules.cause,
             cause_index,
-            remedies: all.remedy,
-            structure: Structure::new(all.frame, all.place, all.exception),
-            hash: format!("{:016x}", hasher.digest()),
+            remedies: rules.remedy,
+            structure: Structure::new(rules.frame, rules.place, rules.exception),
+            hash,
         })
     }
 
     /// All signatures, in the order of the data files.
     pub fn signatures(&self) -> &[Signature] {
         &self.signatures
+    }
+
+    /// Literals of the signatures that rule files add, by which their lines are to be found in a long log. What only
+    /// counts near other lines has none.
+    pub fn added_literals(&self) -> impl Iterator<Item = &str> {
+        let aside = |role| matches!(role, Role::Benign | Role::Note | Role::Phase);
+        let added = self.signatures.iter().filter(move |s| s.added && !aside(s.def.role));
+        added.flat_map(|s| s.def.literal.iter().map(String::as_str))
     }
 
     /// The signature of a match, or of an event that may have none.
@@ -185,6 +223,30 @@ impl Catalog {
     pub fn hash(&self) -> &str {
         &self.hash
     }
+}
+
+/// What texts define, one after the other.
+fn defined(texts: &[(&str, &str)]) -> Result<DataFile, CatalogError> {
+    let mut all = DataFile::default();
+    for (file, text) in texts {
+        let mut one: DataFile = toml::from_str(text).map_err(|e| CatalogError::Syntax {
+            file: (*file).to_owned(),
+            text: e.to_string(),
+        })?;
+        all.signature.append(&mut one.signature);
+        all.frame.append(&mut one.frame);
+        all.place.append(&mut one.place);
+        all.exception.append(&mut one.exception);
+        all.cause.append(&mut one.cause);
+        all.remedy.append(&mut one.remedy);
+    }
+    Ok(all)
+}
+
+fn hashed<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    texts.for_each(|text| hasher.update(text.as_bytes()));
+    format!("{:016x}", hasher.digest())
 }
 
 fn strength_of(causes: &[CauseDef], index: &HashMap<String, usize>, id: Option<&str>) -> Strength {

@@ -1,14 +1,36 @@
 //! The shape of the catalog's data files.
 //!
-//! Owns the serde types of signatures, structure tables, causes and phases, and what each key means.
-//! Never matches text (see `matcher`) and never judges (see `verdict`).
+//! Owns the serde types of signatures, structure tables, causes and phases, what each key means, and the JSON Schema
+//! made of them. Never matches text (see `matcher`) and never judges (see `verdict`).
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// What `strength` of a cause may be.
+pub const STRENGTHS: [&str; 3] = ["strong", "generic", "weak"];
+/// What `owner` of a cause may be.
+pub const OWNERS: [&str; 9] = [
+    "launch-config",
+    "node",
+    "cluster",
+    "network",
+    "image",
+    "model",
+    "engine-bug",
+    "external",
+    "unknown",
+];
+/// What `retry.verdict` of a cause may be.
+pub const RETRIES: [&str; 4] = ["pointless", "after-change", "may-help", "unknown"];
+/// What `risk` of a remedy may be.
+pub const RISKS: [&str; 3] = ["low", "medium", "high"];
+/// What `kind` of a change may be.
+pub const CHANGES: [&str; 4] = ["flag", "env", "command", "config"];
 
 /// What a matched line is for the launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// States a cause.
@@ -48,7 +70,7 @@ impl Role {
 }
 
 /// Where a signature may match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Site {
     /// The start of a message, or anywhere in an exception's message.
@@ -63,7 +85,7 @@ pub enum Site {
 }
 
 /// One signature.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignatureDef {
     /// Stable id, `program.words-with-dashes`.
@@ -148,7 +170,7 @@ pub struct SignatureDef {
 }
 
 /// A row of the frame table: where in the code → which phase.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameDef {
     /// Suffix of the module path, `vllm/v1/worker/gpu_worker.py`, or a directory part ending in `/`.
@@ -171,7 +193,7 @@ pub struct FrameDef {
 }
 
 /// Why advice that a line gives is wrong: the reason alone, or with what it is about and when it holds.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(from = "AdviceForm")]
 pub struct WrongAdvice {
     /// The advice, where the whole line would bury it. Takes the placeholders of remedies; without a value for one of
@@ -184,7 +206,7 @@ pub struct WrongAdvice {
 }
 
 /// The two spellings of [`WrongAdvice`].
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum AdviceForm {
     Reason(String),
@@ -211,7 +233,7 @@ impl From<AdviceForm> for WrongAdvice {
 
 /// A row of the table of places that fail in one way: an engine's own check, or a library's call with one error.
 /// It counts for exceptions of an ambiguous type that are raised right there, in the innermost frame.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlaceDef {
     /// Suffix of the module path, or a directory part ending in `/`.
@@ -224,7 +246,7 @@ pub struct PlaceDef {
 }
 
 /// A row of the exception table: type → family hint.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExceptionDef {
     /// Last part of the type, `ModuleNotFoundError`, or a full type if it contains a dot.
@@ -246,10 +268,11 @@ pub struct ExceptionDef {
 }
 
 /// Would the same launch end the same way?
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RetryDef {
     /// `pointless`, `after-change`, `may-help` or `unknown`.
+    #[schemars(extend("enum" = RETRIES))]
     pub verdict: String,
     /// Reason, one sentence.
     pub why: String,
@@ -260,7 +283,7 @@ pub struct RetryDef {
 }
 
 /// What does not help.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoHelpDef {
     /// What people try.
@@ -276,7 +299,7 @@ pub struct NoHelpDef {
 }
 
 /// One command that would show what the log cannot.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EvidenceDef {
     /// What to get.
@@ -291,7 +314,7 @@ pub struct EvidenceDef {
 }
 
 /// One cause.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CauseDef {
     /// `family.cause`.
@@ -307,6 +330,7 @@ pub struct CauseDef {
     pub differs: String,
     /// `strong`, `generic` or `weak`.
     #[serde(default = "strong")]
+    #[schemars(extend("enum" = STRENGTHS))]
     pub strength: String,
     /// The phase it has where nothing else tells.
     pub phase: Option<String>,
@@ -315,6 +339,7 @@ pub struct CauseDef {
     #[serde(default)]
     pub often: Vec<String>,
     /// Who can act: `launch-config`, `node`, `cluster`, `network`, `image`, `model`, `engine-bug`, `external`, `unknown`.
+    #[schemars(extend("enum" = OWNERS))]
     pub owner: String,
     /// Retry verdict.
     pub retry: RetryDef,
@@ -334,10 +359,11 @@ fn strong() -> String {
 }
 
 /// One flag, variable, command or configuration value to change.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeDef {
     /// `flag`, `env`, `command` or `config`.
+    #[schemars(extend("enum" = CHANGES))]
     pub kind: String,
     /// Name, `--gpu-memory-utilization`.
     pub name: String,
@@ -354,7 +380,7 @@ pub struct ChangeDef {
 }
 
 /// One remedy.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RemedyDef {
     /// Stable id, words with dashes.
@@ -391,6 +417,7 @@ pub struct RemedyDef {
     /// What it costs.
     pub cost: String,
     /// `low`, `medium` or `high`.
+    #[schemars(extend("enum" = RISKS))]
     pub risk: String,
     /// Command or observation that shows it took.
     pub verify: String,
@@ -405,7 +432,7 @@ pub struct RemedyDef {
 }
 
 /// One data file.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DataFile {
     /// Signatures.
@@ -426,4 +453,43 @@ pub struct DataFile {
     /// Remedies.
     #[serde(default)]
     pub remedy: Vec<RemedyDef>,
+    /// Ids of built-in signatures and remedies that are out of force.
+    #[serde(default)]
+    pub silence: Vec<String>,
+    /// What is added to built-in entries.
+    #[serde(default)]
+    pub extend: ExtendDef,
+}
+
+/// Parts of entries, each with the `id` of a built-in one: a list is added to its list, anything else stands in place
+/// of what is there.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExtendDef {
+    /// Parts of signatures.
+    #[serde(default)]
+    #[schemars(schema_with = "parts::<SignatureDef>")]
+    pub signature: Vec<toml::Table>,
+    /// Parts of causes.
+    #[serde(default)]
+    #[schemars(schema_with = "parts::<CauseDef>")]
+    pub cause: Vec<toml::Table>,
+    /// Parts of remedies.
+    #[serde(default)]
+    #[schemars(schema_with = "parts::<RemedyDef>")]
+    pub remedy: Vec<toml::Table>,
+}
+
+/// The schema of a list of entries of which only the id has to be there.
+fn parts<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let mut entry = T::json_schema(generator);
+    entry.insert("required".to_owned(), serde_json::json!(["id"]));
+    json_schema!({ "type": "array", "items": entry })
+}
+
+/// The JSON Schema of a rule file, indented, for editors.
+pub fn json_schema() -> String {
+    let mut schema = schemars::schema_for!(DataFile);
+    schema.insert("title".to_owned(), "A rule file of coroner".into());
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
 }

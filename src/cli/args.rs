@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 use super::memory::Memory;
 use super::scan_args::Scan;
@@ -13,6 +14,16 @@ use super::shared_args::{Judging, Redact, RuleChoice};
 use crate::examine::AttemptChoice;
 use crate::report::Format;
 use crate::time::Stamp;
+
+const EXAMPLES: &str = "\
+Examples:
+  coroner serve.log
+  coroner head.log worker-1.log worker-2.log     one launch, a log for each node
+  vllm serve MODEL 2>&1 | tee -i launch.log | coroner
+  kubectl logs --previous vllm-0 | coroner --format oneline
+  coroner --format markdown --max-chars github --redact identity serve.log
+  coroner --format html=report.html --format terminal logs.tar.gz
+  coroner explain gpu-oom.graph-capture";
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -25,7 +36,12 @@ A path that is named like a command is written ./explain.";
 
 /// Says why the launch of an LLM inference server died: root cause, phase, process, evidence, what to change first
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true, after_help = EXIT_STATUS)]
+#[command(
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = EXIT_STATUS,
+    after_long_help = format!("{EXAMPLES}\n\n{EXIT_STATUS}")
+)]
 pub struct Cli {
     /// What to do instead of an examination.
     #[command(subcommand)]
@@ -34,6 +50,39 @@ pub struct Cli {
     /// The examination.
     #[command(flatten)]
     pub examine: Examine,
+
+    /// How it all looks, and where settings are kept.
+    #[command(flatten)]
+    pub looks: Looks,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Settings and looks")]
+pub struct Looks {
+    /// Colour; auto: on a terminal, unless NO_COLOR is set, and anywhere if CLICOLOR_FORCE is
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "auto|always|never",
+        hide_possible_values = true
+    )]
+    pub color: Color,
+
+    /// Write nothing but ASCII, except in JSON and HTML
+    #[arg(long, global = true)]
+    pub ascii: bool,
+
+    /// Take settings from FILE, whose keys are the long options, instead of the first coroner.toml in this folder,
+    /// ~/.config/coroner and /etc/xdg/coroner
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "no_config")]
+    pub config: Option<PathBuf>,
+
+    /// Take settings from no file
+    #[arg(long, global = true)]
+    pub no_config: bool,
 }
 
 /// Everything but an examination.
@@ -58,8 +107,11 @@ pub enum Command {
             hide_possible_values = true
         )]
         format: PageFormat,
+        /// The rules in force.
+        #[command(flatten)]
+        rules: RuleChoice,
     },
-    /// List the causes and signatures, or check rule files
+    /// List the causes and signatures, check rule files, or draft one
     Catalog {
         /// What to do with the rules.
         #[command(subcommand)]
@@ -73,6 +125,16 @@ pub enum Command {
         /// The rules in force.
         #[command(flatten)]
         rules: RuleChoice,
+    },
+    /// Print the completions of a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page of the program, or of one of its commands
+    Man {
+        /// The command
+        command: Option<String>,
     },
 }
 
@@ -91,11 +153,22 @@ pub enum PageFormat {
 /// Work on rules.
 #[derive(Debug, Subcommand)]
 pub enum CatalogAction {
-    /// Load the rule files of a folder and run their samples
+    /// Check rule files of your own: keys and words, samples, patterns that match too much or are slow
     Check {
-        /// Folder with .toml files
+        /// Folder with rule files, NAME.toml, or one such file
         dir: PathBuf,
+        /// Take the folder for a whole catalog instead of an addition to the built-in one
+        #[arg(long)]
+        alone: bool,
     },
+    /// Print the skeleton of a rule for a failure that no rule knows
+    Draft {
+        /// Logs of the launch: files, folders, archives, - for standard input
+        #[arg(value_name = "LOG", required = true)]
+        paths: Vec<PathBuf>,
+    },
+    /// Print the JSON Schema of rule files, for editors
+    Schema,
 }
 
 /// One examination.
@@ -119,16 +192,6 @@ pub struct Examine {
     /// Print the JSON Schema of the JSON report and end
     #[arg(long)]
     pub schema: bool,
-
-    /// Colour of the terminal report; auto: on a terminal, unless NO_COLOR is set
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "auto|always|never",
-        hide_possible_values = true
-    )]
-    pub color: Color,
 
     /// Which attempt to report on, where one log holds several
     #[arg(long, value_name = "N|last-failed|all", value_parser = attempt)]

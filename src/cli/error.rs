@@ -5,8 +5,10 @@
 use miette::Diagnostic;
 use thiserror::Error;
 
+use super::config::ConfigFault;
 use crate::catalog::{Catalog, CatalogError};
 use crate::explain;
+use crate::pack::draft::NoDraft;
 use crate::report::text::plural;
 
 /// An error of the command line; the exit status is 2.
@@ -52,14 +54,52 @@ pub enum CliError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Catalog(#[from] CatalogError),
-    /// The folder given to `catalog check`.
+    /// The folder given to `catalog check` or `--rules`.
     #[error("{dir} cannot be read: {text}")]
-    #[diagnostic(help("give a folder that holds rule files, NAME.toml"))]
+    #[diagnostic(help("give a rule file, NAME.toml, or a folder that holds such files"))]
     Rules {
         /// As given.
         dir: String,
         /// Why.
         text: String,
+    },
+    /// `catalog draft` of a failure that a rule knows.
+    #[error("there is nothing to draft: the cause of this failure is known as {id}")]
+    #[diagnostic(help(
+        "`coroner explain {id}` shows its page; a rule file changes it with [[extend.cause]], see the README"
+    ))]
+    Known {
+        /// The cause.
+        id: String,
+    },
+    /// `catalog draft` of logs without a failure, or without a line of one.
+    #[error("there is nothing to draft: {text}")]
+    #[diagnostic(help("give the logs of a launch that failed, complete; `coroner LOG` shows what they tell"))]
+    NoDraft {
+        /// Why.
+        text: &'static str,
+    },
+    /// A settings file.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Config(Box<ConfigFault>),
+    /// The settings file that is named.
+    #[error("{file} cannot be read: {text}")]
+    #[diagnostic(help("give a settings file that exists, or --no-config"))]
+    ConfigFile {
+        /// As given.
+        file: String,
+        /// Why.
+        text: String,
+    },
+    /// `man` of no command.
+    #[error("there is no command `{name}`")]
+    #[diagnostic(help("the commands are {known}"))]
+    NoCommand {
+        /// As given.
+        name: String,
+        /// Those that are.
+        known: String,
     },
     /// The folder given to `catalog --coverage` or `--audit`.
     #[error("{dir} cannot be read: {text}")]
@@ -81,12 +121,14 @@ pub enum CliError {
     },
     /// The file of `--format FORM=FILE`.
     #[error("{file} cannot be written: {text}")]
-    #[diagnostic(help("the folder must exist and be writable; a file that was there before is as it was"))]
+    #[diagnostic(help("{help}"))]
     File {
         /// As given.
         file: String,
         /// Why.
         text: String,
+        /// What to do.
+        help: &'static str,
     },
     /// A target that is an input.
     #[error("{file} is one of the inputs, and would be overwritten")]
@@ -117,7 +159,7 @@ pub enum CliError {
     },
     /// Writing the report failed for another reason than a closed pipe.
     #[error("the report cannot be written: {0}")]
-    #[diagnostic(help("is the disk full, or the output closed?"))]
+    #[diagnostic(help("standard output takes no more; --format FORM=FILE writes to a file"))]
     Output(#[source] std::io::Error),
     /// A glob of a scan.
     #[error("--glob: {0}")]
@@ -163,6 +205,19 @@ impl CliError {
         }
         Self::NothingReadable {
             reasons: reasons.join("\n"),
+        }
+    }
+
+    /// Why there is no draft.
+    pub fn no_draft(why: NoDraft) -> Self {
+        match why {
+            NoDraft::Known(id) => Self::Known { id },
+            NoDraft::NoFailure => Self::NoDraft {
+                text: "the logs tell of no failure",
+            },
+            NoDraft::NoLine => Self::NoDraft {
+                text: "no line states the failure",
+            },
         }
     }
 

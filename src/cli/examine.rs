@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 
-use super::args::{Attempt, Color, Examine};
+use super::args::{Attempt, Color, Examine, Looks};
 use super::error::CliError;
 use super::exit::{CLEAN, FAILED, FailOn, NO_REPORT, UNKNOWN};
 use super::output::{Output, complain, remark, rendered};
@@ -31,7 +31,7 @@ no log is given, so it is read from this terminal: paste it and press Ctrl-D, or
 coroner --help has more";
 
 /// Examines, reports and returns the status.
-pub fn run(args: &Examine) -> Result<u8, CliError> {
+pub fn run(args: &Examine, looks: &Looks) -> Result<u8, CliError> {
     let limits = args.memory.limits();
     let found = discover(&args.paths, &limits);
     let missed: Vec<&Skipped> = found
@@ -44,6 +44,12 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
         return Err(CliError::nothing_readable(skipped));
     }
     let targets = targets(args, &found)?;
+    // What is asked for wrongly is told before a launch depends on its pipe being read.
+    let catalog = &args.judging.rules.load()?;
+    let failed = [Outcome::Failed.id().to_owned()];
+    let chosen = args.judging.fail_on.as_deref().unwrap_or(&failed);
+    let fail_on = FailOn::new(chosen, catalog).map_err(|word| CliError::FailOn { word })?;
+    let redactor = args.redact.redactor()?;
     // Files are examined first: standard input may be reported on while it is still open, and they belong into that
     // report. But it is read from the very start, so that it passes through without delay.
     let (stdin, files): (Vec<_>, Vec<_>) = found.inputs.iter().partition(|input| input.is_stdin());
@@ -55,11 +61,6 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
         }
     };
     missed.iter().for_each(|s| warn(&s.input, &s.why));
-    let catalog = &args.judging.rules.rules.load()?;
-    let failed = [Outcome::Failed.id().to_owned()];
-    let chosen = args.judging.fail_on.as_deref().unwrap_or(&failed);
-    let fail_on = FailOn::new(chosen, catalog).map_err(|word| CliError::FailOn { word })?;
-
     let options = Options {
         plain: false,
         one_incident: args.one_incident,
@@ -72,6 +73,7 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
     };
     let mut session = Session {
         args,
+        looks,
         fail_on,
         limits,
         examiner: Examiner::new(catalog, options),
@@ -85,7 +87,7 @@ pub fn run(args: &Examine) -> Result<u8, CliError> {
         },
         targets,
         published: Vec::new(),
-        redactor: args.redact.redactor()?,
+        redactor,
     };
     found
         .skipped
@@ -125,6 +127,7 @@ fn pipe(args: &Examine, signals: Signals, limits: &Limits) -> Pipe {
 /// An examination with what was already said of it.
 struct Session<'a> {
     args: &'a Examine,
+    looks: &'a Looks,
     fail_on: FailOn,
     limits: Limits,
     examiner: Examiner<'a>,
@@ -257,9 +260,9 @@ impl Session<'_> {
     /// Writes every form that is asked for; files first, so that they stand when the output says so. One that cannot
     /// be written keeps no other from it.
     fn write(&self, reports: &[Report]) -> Result<(), CliError> {
-        let style = self.output.style(self.args.color, self.args.explain_confidence);
+        let style = self.output.style(self.looks, self.args.explain_confidence);
         let plain = Style {
-            color: self.args.color == Color::Always,
+            color: self.looks.color == Color::Always,
             width: Style::default().width,
             ..style.clone()
         };
@@ -279,7 +282,15 @@ impl Session<'_> {
     }
 
     fn rendered(&self, reports: &[Report], format: Format, style: &Style) -> Result<String, CliError> {
-        rendered(reports, format, style, self.args.max_chars).map_err(|few| CliError::MaxChars {
+        let text = |max| rendered(reports, format, style, max).map(|text| self.looks.report(text, format));
+        let whole = text(self.args.max_chars);
+        // What ASCII writes longer is left out elsewhere.
+        let longer = |told: &String| Some(told.chars().count().saturating_sub(self.args.max_chars?)).filter(|n| *n > 0);
+        let whole = match whole.as_ref().ok().and_then(longer) {
+            Some(more) => text(self.args.max_chars.map(|max| max.saturating_sub(more))),
+            None => whole,
+        };
+        whole.map_err(|few| CliError::MaxChars {
             asked: self.args.max_chars.unwrap_or_default(),
             format: format.id(),
             least: few.least,

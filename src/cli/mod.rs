@@ -3,6 +3,7 @@
 //! Owns everything between the shell and the library. `coroner::examine` does the work.
 
 mod args;
+mod config;
 mod error;
 mod examine;
 mod exit;
@@ -20,26 +21,33 @@ mod targets;
 use std::ffi::OsString;
 use std::panic;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::catalog::Catalog;
+use crate::catalog::schema::json_schema;
 use crate::explain::{self, reference};
 use crate::report::json;
 use args::{CatalogAction, Cli, Command, PageFormat};
+use config::Config;
 use error::CliError;
 use exit::{CLEAN, NO_REPORT};
-use output::{Output, complain, remark};
+use output::{Output, complain, dress_errors, remark};
 
 /// Runs the program with the given arguments, its own name first, and returns the exit status.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(args) {
+    let cli = match parsed(args) {
         Ok(cli) => cli,
-        Err(e) => {
+        Err(Refused::Usage(e)) => {
             // Help and version come this way too; that nobody reads them is no error.
             let _ = e.print();
             return u8::try_from(e.exit_code()).unwrap_or(NO_REPORT);
         }
+        Err(Refused::Settings(error)) => {
+            complain(*error);
+            return NO_REPORT;
+        }
     };
+    dress_errors(&cli.looks);
     match panic::catch_unwind(|| act(&cli)) {
         Ok(Ok(status)) => status,
         Ok(Err(error)) => {
@@ -53,17 +61,71 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
+/// Why nothing is done.
+enum Refused {
+    Usage(clap::Error),
+    Settings(Box<CliError>),
+}
+
+/// The command line, and what a settings file says where it does not.
+fn parsed(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Refused> {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = Cli::try_parse_from(&args).map_err(Refused::Usage)?;
+    let settings = |e| Refused::Settings(Box::new(e));
+    let Some(config) = Config::of(&cli.looks).map_err(settings)? else {
+        return Ok(cli);
+    };
+    let parser = config.apply(Cli::command()).map_err(settings)?;
+    let matches = parser.try_get_matches_from(args).map_err(Refused::Usage)?;
+    Cli::from_arg_matches(&matches).map_err(Refused::Usage)
+}
+
+/// The manual page of the program or of a command.
+fn manual(command: Option<&str>) -> Result<Vec<u8>, CliError> {
+    let mut parser = Cli::command();
+    parser.build();
+    let page = match command {
+        None => Some(&parser),
+        Some(name) => parser.find_subcommand(name),
+    };
+    let page = page.ok_or_else(|| CliError::NoCommand {
+        name: command.unwrap_or_default().to_owned(),
+        known: parser
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect::<Vec<_>>()
+            .join(", "),
+    })?;
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page.clone())
+        .render(&mut text)
+        .map_err(CliError::Output)?;
+    Ok(text)
+}
+
 fn act(cli: &Cli) -> Result<u8, CliError> {
     match &cli.command {
         None if cli.examine.schema => {
             Output::Stdout.write(&json::schema())?;
             Ok(CLEAN)
         }
-        None => examine::run(&cli.examine),
-        Some(Command::Scan(args)) => scan::run(args),
-        Some(Command::Explain { id, format, .. }) => {
-            let catalog = Catalog::load()?;
-            Output::Stdout.write(&pages(&catalog, id.as_deref(), *format)?)?;
+        None => examine::run(&cli.examine, &cli.looks),
+        Some(Command::Scan(args)) => scan::run(args, &cli.looks),
+        Some(Command::Completions { shell }) => {
+            let mut text = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "coroner", &mut text);
+            Output::Stdout.write(&String::from_utf8_lossy(&text))?;
+            Ok(CLEAN)
+        }
+        Some(Command::Man { command }) => {
+            Output::Stdout.write(&String::from_utf8_lossy(&manual(command.as_deref())?))?;
+            Ok(CLEAN)
+        }
+        Some(Command::Explain { id, format, rules, .. }) => {
+            let catalog = rules.load()?;
+            let pages = pages(&catalog, id.as_deref(), *format)?;
+            let html = *format == PageFormat::Html;
+            Output::Stdout.write(&if html { pages } else { cli.looks.text(pages) })?;
             Ok(CLEAN)
         }
         Some(Command::Catalog {
@@ -72,9 +134,10 @@ fn act(cli: &Cli) -> Result<u8, CliError> {
             coverage,
             audit,
         }) => {
-            let rules = rules.rules;
             let (text, status) = match (action, coverage, audit) {
-                (Some(CatalogAction::Check { dir }), ..) => rules::check(dir)?,
+                (Some(CatalogAction::Check { dir, alone }), ..) => rules::check(dir, *alone, &cli.looks)?,
+                (Some(CatalogAction::Draft { paths }), ..) => (rules::draft(paths, rules)?, CLEAN),
+                (Some(CatalogAction::Schema), ..) => (json_schema(), CLEAN),
                 (None, Some(dir), _) => rules::coverage(&rules.load()?, dir)?,
                 (None, None, Some(dir)) => rules::audit(&rules.load()?, dir)?,
                 (None, None, None) => (rules::list(&rules.load()?), CLEAN),

@@ -4,7 +4,9 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use super::args::Color;
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, MietteHandlerOpts};
+
+use super::args::{Color, Looks};
 use super::error::CliError;
 use crate::report::limit::{TooFew, fit, fit_line};
 use crate::report::{self, Format, Style, model::Report};
@@ -37,7 +39,7 @@ impl Output {
     }
 
     /// The look of a report here.
-    pub fn style(self, color: Color, explain_confidence: bool) -> Style {
+    pub fn style(self, looks: &Looks, explain_confidence: bool) -> Style {
         let terminal = match self {
             Self::Stdout => io::stdout().is_terminal(),
             Self::Stderr => io::stderr().is_terminal(),
@@ -46,18 +48,68 @@ impl Output {
             Self::Stdout => terminal_size::terminal_size_of(io::stdout()),
             Self::Stderr => terminal_size::terminal_size_of(io::stderr()),
         };
-        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Style {
             width: columns.map_or(PLAIN_WIDTH, |(w, _)| usize::from(w.0).min(WIDEST)),
-            color: match color {
-                Color::Always => true,
-                Color::Never => false,
-                Color::Auto => terminal && !dumb && !set("NO_COLOR"),
-            },
+            color: looks.colors(terminal),
             explain_confidence,
         }
     }
+}
+
+impl Looks {
+    /// Whether there is colour where the output is a terminal, or is none. `NO_COLOR` counts more than
+    /// `CLICOLOR_FORCE`.
+    pub fn colors(&self, terminal: bool) -> bool {
+        let value = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let dumb = value("TERM").is_some_and(|term| term == "dumb");
+        match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto if value("NO_COLOR").is_some() => false,
+            Color::Auto if value("CLICOLOR_FORCE").is_some_and(|v| v != "0") => true,
+            Color::Auto => terminal && !dumb && value("CLICOLOR").is_none_or(|v| v != "0"),
+        }
+    }
+
+    /// A text for people, in ASCII where that is asked for.
+    pub fn text(&self, text: String) -> String {
+        if self.ascii { ascii(&text) } else { text }
+    }
+
+    /// A report in a form; what programs and browsers read stays as it is.
+    pub fn report(&self, text: String, format: Format) -> String {
+        match format {
+            Format::Json | Format::Html => text,
+            _ => self.text(text),
+        }
+    }
+}
+
+/// Every character by one that looks like it, or by `?`, so that columns and lengths stay what they are.
+fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\0'..='\x7f' => out.push(c),
+            '–' | '—' | '−' | '─' => out.push('-'),
+            '…' => out.push('~'),
+            '→' => out.push('>'),
+            '×' => out.push('x'),
+            '·' | '⋮' => out.push(':'),
+            '│' | '┃' => out.push('|'),
+            '╭' | '╰' | '├' | '┬' | '┴' | '┼' => out.push('+'),
+            '“' | '”' => out.push('"'),
+            '‘' | '’' => out.push('\''),
+            '✗' => out.push('X'),
+            '✓' => out.push('+'),
+            '•' => out.push('*'),
+            '\u{a0}' => out.push(' '),
+            '≤' => out.push_str("<="),
+            '≥' => out.push_str(">="),
+            _ => out.push('?'),
+        }
+    }
+    out
 }
 
 /// Writes a text to its end.
@@ -72,8 +124,34 @@ pub fn remark(text: &str) {
 }
 
 /// The whole of an error on standard error; nothing is to be done when that is closed.
-pub fn complain(error: CliError) {
+pub fn complain(error: impl Diagnostic + Send + Sync + 'static) {
     let _ = Output::Stderr.write(&format!("{:?}", miette::Report::new(error)));
+}
+
+/// Makes the errors look as asked for, from now on.
+pub fn dress_errors(looks: &Looks) {
+    let (color, ascii) = (looks.colors(io::stderr().is_terminal()), looks.ascii);
+    // It is set once; a second time is no harm.
+    let _ = miette::set_hook(Box::new(move |_| {
+        Box::new(MietteHandlerOpts::new().color(color).unicode(!ascii).build())
+    }));
+}
+
+/// Diagnostics as a text for standard output.
+pub fn told(faults: &[impl Diagnostic], looks: &Looks) -> String {
+    let theme = match (looks.colors(io::stdout().is_terminal()), looks.ascii) {
+        (true, false) => GraphicalTheme::unicode(),
+        (false, false) => GraphicalTheme::unicode_nocolor(),
+        (_, true) => GraphicalTheme::ascii(),
+    };
+    let width = Output::Stdout.style(looks, false).width;
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(width);
+    let mut out = String::new();
+    for fault in faults {
+        // A text takes what is written to it.
+        let _ = handler.render_report(&mut out, fault);
+    }
+    out
 }
 
 /// The text of reports: one as a page or object of its own, several one below the other, in JSON one on a line, in

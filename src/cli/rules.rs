@@ -1,6 +1,7 @@
-//! `coroner catalog`: the rules in force, the list of causes, the check of rule files, and what covers the notes.
+//! `coroner catalog`: the rules in force, the list of causes, the check and the draft of rule files, and what covers
+//! the notes.
 //!
-//! Owns what they print. Reads rule files and notes; logs only to see which rules decide them.
+//! Owns what they print. Reads rule files and notes; logs to see which rules decide them, and to draft one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,25 +11,77 @@ use std::path::{Path, PathBuf};
 use ignore::Walk;
 use rayon::prelude::*;
 
+use super::args::Looks;
 use super::error::CliError;
 use super::exit::{CLEAN, FAILED, family};
-use super::shared_args::Rules;
+use super::output::told as told_faults;
+use super::shared_args::RuleChoice;
 use crate::catalog::audit::audit as audited;
 use crate::catalog::coverage::{Plan, coverage as covered};
 use crate::catalog::notes::{self, Note};
-use crate::catalog::{Catalog, CatalogError, check};
-use crate::examine::{self, Options};
-use crate::intake::InputSpec;
+use crate::catalog::pack::RuleFile;
+use crate::catalog::schema::DataFile;
+use crate::catalog::{BuiltIn, Catalog, CatalogError};
+use crate::examine::{self, Examiner, Options};
+use crate::intake::{InputSpec, Limits, discover};
+use crate::pack;
+use crate::redact::{Level, Names, Redactor};
 use crate::report::text::plural;
 
-impl Rules {
-    /// The catalog with these rules.
-    pub fn load(self) -> Result<Catalog, CatalogError> {
-        match self {
-            Self::All => Catalog::load(),
-            Self::None => Catalog::without_root_signatures(),
+/// The variable that holds the paths of rule files, separated as in `PATH`.
+pub const VARIABLE: &str = "CORONER_RULES";
+
+impl RuleChoice {
+    /// What of the built-in rules is in force.
+    pub fn built_in(&self) -> BuiltIn {
+        match self.rules.iter().any(|path| path.as_os_str() == "none") {
+            true => BuiltIn::Structure,
+            false => BuiltIn::All,
         }
     }
+
+    /// The catalog with these rules.
+    pub fn load(&self) -> Result<Catalog, CliError> {
+        let files = self.files()?;
+        Ok(match (self.built_in(), files.as_slice()) {
+            (BuiltIn::All, []) => Catalog::load(),
+            (built_in, files) => Catalog::with_files(built_in, files),
+        }?)
+    }
+
+    /// The rule files that are added.
+    fn files(&self) -> Result<Vec<RuleFile>, CliError> {
+        let set = std::env::var_os(VARIABLE).filter(|_| self.rules.is_empty());
+        let set: Vec<PathBuf> = set.iter().flat_map(std::env::split_paths).collect();
+        let given = self
+            .rules
+            .iter()
+            .chain(&set)
+            .filter(|path| !path.as_os_str().is_empty());
+        let mut files = Vec::new();
+        for path in given.filter(|path| !["all", "none"].iter().any(|word| path.as_os_str() == *word)) {
+            files.append(&mut rule_files(path)?);
+        }
+        Ok(files)
+    }
+}
+
+/// The rule files of a folder, by name, or the one that a path names.
+///
+/// # Errors
+/// When there is none, or one cannot be read or parsed.
+pub fn rule_files(path: &Path) -> Result<Vec<RuleFile>, CliError> {
+    let fault = |text: String| CliError::Rules {
+        dir: path.display().to_string(),
+        text,
+    };
+    let texts = read(path).map_err(|e| fault(e.to_string()))?;
+    if texts.is_empty() {
+        return Err(fault("there is no .toml file in it".to_owned()));
+    }
+    let parse = |(name, text): &(String, String)| RuleFile::parse(name, text);
+    let files: Result<Vec<RuleFile>, CatalogError> = texts.iter().map(parse).collect();
+    Ok(files?)
 }
 
 /// All causes by family, with the number of signatures that lead to each.
@@ -65,38 +118,46 @@ fn told(n: usize, one: &str) -> String {
     plural(n as u64, one)
 }
 
-/// What the samples in the rule files of a folder say, and the status: 1 when one is answered wrongly.
-pub fn check(dir: &Path) -> Result<(String, u8), CliError> {
-    let files = read(dir).map_err(|e| CliError::Rules {
-        dir: dir.display().to_string(),
-        text: e.to_string(),
-    })?;
-    if files.is_empty() {
-        return Err(CliError::Rules {
-            dir: dir.display().to_string(),
-            text: "there is no .toml file in it".to_owned(),
-        });
-    }
-    let texts: Vec<(&str, &str)> = files
-        .iter()
-        .map(|(name, text)| (name.as_str(), text.as_str()))
-        .collect();
-    let catalog = Catalog::from_texts(&texts)?;
-    let faults = check::check(&catalog);
-    let mut out = String::new();
-    for fault in &faults {
-        let _ = writeln!(out, "{fault}");
-    }
+/// What is wrong with the rule files of a folder, and the status: 1 when something is, and not only a warning.
+pub fn check(dir: &Path, alone: bool, looks: &Looks) -> Result<(String, u8), CliError> {
+    let files = rule_files(dir)?;
+    let built_in = if alone { BuiltIn::Nothing } else { BuiltIn::All };
+    let catalog = Catalog::with_files(built_in, &files)?;
+    let faults = pack::check::check(&catalog, &files);
+    let warnings = faults.iter().filter(|fault| fault.warning).count();
+    let wrong = faults.len() - warnings;
+    let count = |of: fn(&DataFile) -> usize| files.iter().map(|file| of(&file.rules)).sum();
+    let mut out = told_faults(&faults, looks);
     let _ = writeln!(
         out,
-        "{}, {}, {}, {}: {}",
+        "{}, {}, {}, {}: {}, {}",
         told(files.len(), "file"),
-        told(catalog.signatures().len(), "signature"),
-        told(catalog.causes().len(), "cause"),
-        told(catalog.remedies().len(), "remedy"),
-        told(faults.len(), "fault")
+        told(count(|rules| rules.signature.len()), "signature"),
+        told(count(|rules| rules.cause.len()), "cause"),
+        told(count(|rules| rules.remedy.len()), "remedy"),
+        told(wrong, "fault"),
+        told(warnings, "warning")
     );
-    Ok((out, if faults.is_empty() { CLEAN } else { FAILED }))
+    Ok((out, if wrong == 0 { CLEAN } else { FAILED }))
+}
+
+/// The skeleton of a rule for the failure that logs tell of.
+pub fn draft(paths: &[PathBuf], rules: &RuleChoice) -> Result<String, CliError> {
+    let catalog = rules.load()?;
+    let limits = Limits::default();
+    let found = discover(paths, &limits);
+    let mut examiner = Examiner::new(&catalog, Options::default());
+    found.skipped.iter().for_each(|s| examiner.skip(&s.input, &s.why));
+    found.inputs.iter().for_each(|input| examiner.read(input));
+    let mut report = examiner.report();
+    if report.examined.files == 0 {
+        let skipped = &report.examined.skipped;
+        return Err(CliError::nothing_readable(
+            skipped.iter().map(|s| (s.input.as_str(), s.why.as_str())),
+        ));
+    }
+    Redactor::new(Level::Secrets, Vec::new(), Names::new(None)).apply(&mut report);
+    pack::draft::draft(&report).map_err(CliError::no_draft)
 }
 
 /// Which signature covers each message that the notes of a folder quote, and the status: 1 when one is a gap.
@@ -147,8 +208,11 @@ fn decided(catalog: &Catalog, dir: &Path) -> BTreeMap<String, Vec<String>> {
     out
 }
 
-/// Name and text of the rule files, by name.
+/// Name and text of the rule files, by name, or of the one that is named.
 fn read(dir: &Path) -> std::io::Result<Vec<(String, String)>> {
+    if dir.is_file() {
+        return Ok(vec![(dir.display().to_string(), fs::read_to_string(dir)?)]);
+    }
     let mut files = Vec::new();
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();

@@ -3,6 +3,7 @@
 //! Owns the order of things and where records go. Never judges.
 
 use std::io::{self, ErrorKind, IsTerminal};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,13 +13,12 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use regex::Regex;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::args::Color;
+use super::args::Looks;
 use super::error::CliError;
 use super::exit::{CLEAN, FAILED, FailOn, INTERRUPTED, NO_REPORT, SOME_UNREAD};
 use super::output::{Output, remark};
 use super::progress::Progress;
 use super::scan_args::{Form, Scan};
-use super::shared_args::Rules;
 use crate::batch::digest::Digest;
 use crate::batch::parquet::Table;
 use crate::batch::record::Record;
@@ -27,15 +27,14 @@ use crate::batch::sink::{Target, earlier};
 use crate::batch::summary::{Form as Look, Summary};
 use crate::batch::walk::{Choice, walk};
 use crate::batch::{self, Settings, Sink, csv};
-use crate::catalog::Catalog;
+use crate::catalog::{BuiltIn, Catalog};
 use crate::examine::Options;
 use crate::redact::Level;
 use crate::store::Place;
 
 /// Scans and returns the status.
-pub fn run(args: &Scan) -> Result<u8, CliError> {
-    let rules = args.judging.rules.rules;
-    let catalog = rules.load()?;
+pub fn run(args: &Scan, looks: &Looks) -> Result<u8, CliError> {
+    let catalog = args.judging.rules.load()?;
     let chosen = args.judging.fail_on.as_deref().unwrap_or_default();
     let fail_on = FailOn::new(chosen, &catalog).map_err(|word| CliError::FailOn { word })?;
     let place = match &args.output {
@@ -62,7 +61,7 @@ pub fn run(args: &Scan) -> Result<u8, CliError> {
     let found = walk(choice.clone()).map_err(CliError::Glob)?;
     let (older, clash) = (found.older(), found.clash());
     let stop = watch_signals()?;
-    let basis = basis(&catalog, rules);
+    let basis = basis(&catalog, args.judging.rules.built_in());
     let settings = Settings {
         known: known(args, &place, &basis)?,
         catalog: &catalog,
@@ -73,7 +72,7 @@ pub fn run(args: &Scan) -> Result<u8, CliError> {
             ..Options::default()
         },
         basis,
-        threads: args.jobs,
+        threads: args.jobs.map_or(0, NonZeroUsize::get),
         ordered: !args.unordered,
         stop: &stop,
         redaction: &redaction,
@@ -83,6 +82,7 @@ pub fn run(args: &Scan) -> Result<u8, CliError> {
         since: args.since.map(utc),
         form,
         table,
+        looks: looks.clone(),
         label: args.label.clone(),
         target: match &args.output {
             Some(file) => Target::at(&place).map_err(unwritable(file))?,
@@ -112,7 +112,8 @@ pub fn run(args: &Scan) -> Result<u8, CliError> {
             let told = args.summary || (file.is_some() && io::stdout().is_terminal());
             if told && prints_records(form) {
                 let output = if file.is_some() { Output::Stdout } else { Output::Stderr };
-                output.write(&summary.render(Look::Text(output.style(Color::Never, false).width)))?;
+                let text = summary.render(Look::Text(output.style(looks, false).width));
+                output.write(&looks.text(text))?;
             }
             Ok(status)
         }
@@ -141,10 +142,10 @@ fn utc(time: SystemTime) -> NaiveDateTime {
 }
 
 /// What a record depends on besides the content of the logs: this program and its rules.
-fn basis(catalog: &Catalog, rules: Rules) -> String {
+fn basis(catalog: &Catalog, rules: BuiltIn) -> String {
     let rules = match rules {
-        Rules::All => "",
-        Rules::None => "/none",
+        BuiltIn::Structure => "/none",
+        BuiltIn::All | BuiltIn::Nothing => "",
     };
     format!("{}/{}{rules}", env!("CARGO_PKG_VERSION"), catalog.hash())
 }
@@ -222,6 +223,7 @@ struct Desk {
     since: Option<NaiveDateTime>,
     form: Form,
     table: Option<Table>,
+    looks: Looks,
     label: Option<Regex>,
     target: Target,
     tally: Tally,
@@ -241,12 +243,18 @@ impl Desk {
     fn end(mut self, interrupted: bool) -> io::Result<Summary> {
         let look = match self.form {
             Form::Json | Form::Csv | Form::Parquet => None,
-            Form::Summary => Some(Look::Text(Output::Stdout.style(Color::Never, false).width)),
+            Form::Summary => Some(Look::Text(Output::Stdout.style(&self.looks, false).width)),
             Form::Markdown => Some(Look::Markdown),
             Form::Html => Some(Look::Html),
         };
         if let Some(look) = look {
-            self.target.write(self.summary.render(look))?;
+            let text = self.summary.render(look);
+            let text = if self.form == Form::Html {
+                text
+            } else {
+                self.looks.text(text)
+            };
+            self.target.write(text)?;
         }
         // Without its end nothing could read the table, not even of an interrupted scan.
         if let Some(table) = self.table.take() {

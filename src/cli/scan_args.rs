@@ -2,6 +2,7 @@
 //!
 //! Owns their parser and the meaning of each value. Never acts on one.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -13,6 +14,13 @@ use super::memory::Memory;
 use super::shared_args::{Judging, Redact};
 use crate::batch::incident::Rule;
 
+const EXAMPLES: &str = "\
+Examples:
+  coroner scan /var/log/launches > records.ndjson
+  coroner scan --since 7d --fail-on nccl,cuda.ecc /var/log/launches
+  coroner scan --incident 'slurm-(\\d+)' --format summary /shared/slurm
+  coroner scan --resume --output launches.ndjson /var/log/launches";
+
 const EXIT_STATUS: &str = "\
 Exit status:
   0  every input was read
@@ -22,7 +30,7 @@ Exit status:
 
 /// Many incidents.
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_STATUS)]
+#[command(after_help = EXIT_STATUS, after_long_help = format!("{EXAMPLES}\n\n{EXIT_STATUS}"))]
 pub struct Scan {
     /// Files, folders and archives
     #[arg(value_name = "PATH", required = true)]
@@ -80,8 +88,8 @@ pub struct Scan {
     pub unordered: bool,
 
     /// Examinations at a time; without it one for each core
-    #[arg(long, short = 'j', value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub jobs: usize,
+    #[arg(long, short = 'j', value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
 
     /// What judges.
     #[command(flatten)]

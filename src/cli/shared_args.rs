@@ -8,27 +8,13 @@ use clap::{Args, ValueEnum};
 use regex::Regex;
 
 /// The rules in force.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct RuleChoice {
-    /// "none" switches off all signatures of root causes, to see what structure alone gives
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "all|none",
-        hide_possible_values = true
-    )]
-    pub rules: Rules,
-}
-
-/// Which rules are in force.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Rules {
-    /// All of them
-    #[default]
-    All,
-    /// No signature of a root cause: what structure alone gives
-    None,
+    /// Rules of your own beside the built-in ones: a file NAME.toml, or a folder with such files; can be given several
+    /// times, and CORONER_RULES holds what is used without it. "none" switches off all built-in signatures of root
+    /// causes, to see what structure alone gives
+    #[arg(long, value_name = "DIR|none")]
+    pub rules: Vec<PathBuf>,
 }
 
 /// What judges, and what the exit status makes of it.

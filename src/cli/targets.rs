@@ -31,16 +31,28 @@ impl Target<'_> {
             Ok(Place::Stderr) => return Output::Stderr.write(text),
             Ok(Place::File(path)) => store::replace(path, text, Access::Kept),
             Ok(Place::Stream(path)) => store::stream(path).and_then(|to| super::output::put(to, text)),
-            Err(e) => return Err(unwritten(self.file, e)),
+            Err(e) => return Err(unwritten(self.file, e, OF_FILE)),
         };
-        written.map_err(|e| unwritten(self.file, &e))
+        let help = if matches!(self.place, Ok(Place::File(_))) {
+            OF_FILE
+        } else {
+            OF_STREAM
+        };
+        written.map_err(|e| unwritten(self.file, &e, help))
     }
 }
 
-fn unwritten(file: &Path, e: &io::Error) -> CliError {
+/// What to do where a file cannot be written.
+const OF_FILE: &str = "the folder must exist and be writable, and have room; a file that was there before is as it was";
+/// What to do where something else cannot.
+const OF_STREAM: &str =
+    "it is a pipe or device, which takes no more; give a file, whose old content stays until all is written";
+
+fn unwritten(file: &Path, e: &io::Error, help: &'static str) -> CliError {
     CliError::File {
         file: file.display().to_string(),
         text: e.to_string(),
+        help,
     }
 }
 

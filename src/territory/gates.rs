@@ -2,7 +2,7 @@
 //!
 //! Owns the list and the searcher. A gate says only that a line is worth reading; what it means is the reader's.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, Input};
@@ -81,46 +81,99 @@ const GATES: &[&str] = &[
     "elastic_operator",
 ];
 
-/// Bytes of the longest gate.
-pub(super) fn longest() -> usize {
-    GATES.iter().map(|gate| gate.len()).max().unwrap_or(0)
+/// The texts that are searched for, and how this machine searches.
+#[derive(Debug)]
+pub struct Gates {
+    search: Search,
+    longest: usize,
 }
 
-/// The place of the first gate in `text`.
-pub(super) fn find(text: &[u8]) -> Option<usize> {
-    match search() {
-        Search::Packed(searcher) => searcher.find(text).map(|found| found.start()),
-        Search::Plain(automaton) => automaton.find(Input::new(text)).map(|found| found.start()),
-        Search::Nothing => Some(0).filter(|_| !text.is_empty()),
-    }
-}
-
-/// How this machine searches.
+#[derive(Debug)]
 enum Search {
     /// With vector instructions.
     Packed(Searcher),
-    /// Without.
+    /// Without, or with too many texts.
     Plain(AhoCorasick),
-    /// No search could be built: every line counts.
+    /// Every line counts.
     Nothing,
 }
 
-fn search() -> &'static Search {
-    static SEARCH: OnceLock<Search> = OnceLock::new();
-    SEARCH.get_or_init(|| {
-        let packed = Config::new()
-            .match_kind(MatchKind::LeftmostFirst)
-            .builder()
-            .extend(GATES)
-            .build();
-        match packed {
+impl Gates {
+    /// The gates of the built-in rules.
+    pub fn standard() -> Arc<Self> {
+        static STANDARD: OnceLock<Arc<Gates>> = OnceLock::new();
+        Arc::clone(STANDARD.get_or_init(|| Arc::new(Self::over(GATES))))
+    }
+
+    /// These and the literals of rules that a user adds. Where a literal has no part that survives every encoder,
+    /// every line counts.
+    pub fn with<'a>(literals: impl Iterator<Item = &'a str>) -> Arc<Self> {
+        let mut texts = GATES.to_vec();
+        let before = texts.len();
+        for literal in literals {
+            match plain_part(literal) {
+                Some(part) => texts.push(part),
+                None => {
+                    return Arc::new(Self {
+                        search: Search::Nothing,
+                        longest: 1,
+                    });
+                }
+            }
+        }
+        match texts.len() == before {
+            true => Self::standard(),
+            false => Arc::new(Self::over(&texts)),
+        }
+    }
+
+    fn over(texts: &[&str]) -> Self {
+        let packed = || {
+            Config::new()
+                .match_kind(MatchKind::LeftmostFirst)
+                .builder()
+                .extend(texts)
+                .build()
+        };
+        let search = match packed() {
             Some(searcher) => Search::Packed(searcher),
             None => AhoCorasick::builder()
                 .match_kind(aho_corasick::MatchKind::LeftmostFirst)
-                .build(GATES)
+                .build(texts)
                 .map_or(Search::Nothing, Search::Plain),
+        };
+        Self {
+            search,
+            longest: texts.iter().map(|text| text.len()).max().unwrap_or(0),
         }
-    })
+    }
+
+    /// Bytes of the longest gate.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// The place of the first gate in `text`.
+    pub(super) fn find(&self, text: &[u8]) -> Option<usize> {
+        match &self.search {
+            Search::Packed(searcher) => searcher.find(text).map(|found| found.start()),
+            Search::Plain(automaton) => automaton.find(Input::new(text)).map(|found| found.start()),
+            Search::Nothing => Some(0).filter(|_| !text.is_empty()),
+        }
+    }
+}
+
+/// Bytes that every encoder leaves as they are.
+fn is_plain(c: char) -> bool {
+    matches!(c, ' '..='~') && !matches!(c, '"' | '\'' | '\\' | '<' | '>' | '&' | '/')
+}
+
+/// The longest part of a literal that every encoder leaves as it is.
+fn plain_part(literal: &str) -> Option<&str> {
+    literal
+        .split(|c| !is_plain(c))
+        .max_by_key(|part| part.len())
+        .filter(|part| part.trim().len() >= 4)
 }
 
 #[cfg(test)]
@@ -129,16 +182,16 @@ mod tests {
     use crate::catalog::Catalog;
     use crate::catalog::schema::Role;
 
+    fn find(text: &[u8]) -> Option<usize> {
+        Gates::standard().find(text)
+    }
+
     #[test]
     fn gates_survive_every_encoder_and_fit_the_packed_search() {
         assert!(GATES.len() <= 64, "{}", GATES.len());
         for gate in GATES {
             assert!(gate.len() >= 5, "{gate}");
-            assert!(
-                gate.bytes()
-                    .all(|b| (b' '..0x7f).contains(&b) && !b"\"'\\<>&/".contains(&b)),
-                "{gate}"
-            );
+            assert!(gate.chars().all(is_plain), "{gate}");
         }
     }
 
@@ -149,6 +202,16 @@ mod tests {
             assert_eq!(find(text.as_bytes()), Some(100), "{gate}");
         }
         assert_eq!(find(b"(APIServer pid=1) INFO: 10.0.0.1:5 - GET /health 200 OK"), None);
+    }
+
+    #[test]
+    fn added_literals_are_gates_by_their_longest_plain_part() {
+        let gates = Gates::with(["lease </vault> has expired", "Traceback (most"].into_iter());
+        assert_eq!(gates.find(b"INFO: lease \\u003c/vault\\u003e has expired"), Some(30));
+        assert_eq!(gates.find(b"an Error"), Some(3));
+        assert_eq!(gates.find(b"nothing"), None);
+        assert_eq!(Gates::with(["\u{6a21}\u{578b}"].into_iter()).find(b"anything"), Some(0));
+        assert!(Arc::ptr_eq(&Gates::with(std::iter::empty()), &Gates::standard()));
     }
 
     /// Ends and the beginnings of launches have no level and no exception type that would let them in.

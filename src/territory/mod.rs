@@ -18,6 +18,7 @@ use std::io::{self, Read};
 use memchr::{memchr, memchr_iter, memrchr, memrchr_iter};
 
 use crate::intake::{Line, LineReader};
+pub use gates::Gates;
 use repeats::Repeats;
 
 /// Bytes at both ends of a source, and at most before a tier-1 line, that are read.
@@ -25,13 +26,18 @@ const EDGE: usize = 256 << 10;
 /// Lines before and behind a tier-1 line that are read.
 const REACH: u32 = 200;
 
-/// Gives `visit` the lines that are to be read, and returns how many were only counted. `visit` answers whether a
-/// launch is under way after that line.
+/// Gives `visit` the lines that are to be read, where a tier-1 line holds one of `gates`, and returns how many were
+/// only counted. `visit` answers whether a launch is under way after that line.
 ///
 /// # Errors
 /// What the reader below answers.
-pub fn walk<R: Read>(lines: &mut LineReader<R>, visit: &mut dyn FnMut(&Line<'_>) -> bool) -> io::Result<u64> {
+pub fn walk<R: Read>(
+    lines: &mut LineReader<R>,
+    gates: &Gates,
+    visit: &mut dyn FnMut(&Line<'_>) -> bool,
+) -> io::Result<u64> {
     let mut walk = Walk {
+        gates,
         repeats: Repeats::default(),
         launching: false,
         left: 0,
@@ -43,7 +49,8 @@ pub fn walk<R: Read>(lines: &mut LineReader<R>, visit: &mut dyn FnMut(&Line<'_>)
     Ok(walk.counted)
 }
 
-struct Walk {
+struct Walk<'g> {
+    gates: &'g Gates,
     repeats: Repeats,
     launching: bool,
     /// Lines still to be read.
@@ -59,7 +66,7 @@ enum Found {
     Nothing(usize),
 }
 
-impl Walk {
+impl Walk<'_> {
     /// Reads lines as long as they are in territory. Whether the source goes on.
     fn read<R: Read>(
         &mut self,
@@ -87,7 +94,9 @@ impl Walk {
     }
 
     fn is_new(&mut self, line: &Line<'_>) -> bool {
-        gates::find(line.bytes).is_some_and(|gate| !self.repeats.count(line.bytes, gate))
+        self.gates
+            .find(line.bytes)
+            .is_some_and(|gate| !self.repeats.count(line.bytes, gate))
     }
 
     /// Counts lines up to the next territory and stands before it.
@@ -135,8 +144,8 @@ impl Walk {
     /// The first tier-1 line that begins at `from` or later.
     fn look(&self, window: &[u8], mut from: usize, at_end: bool) -> Found {
         loop {
-            let Some(found) = window.get(from..).and_then(gates::find) else {
-                return Found::Nothing(from.max((window.len() + 1).saturating_sub(gates::longest())));
+            let Some(found) = window.get(from..).and_then(|text| self.gates.find(text)) else {
+                return Found::Nothing(from.max((window.len() + 1).saturating_sub(self.gates.longest())));
             };
             let gate = from + found;
             let start = line_start(window, gate);

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use proptest::prelude::*;
 
-use super::{EDGE, REACH, gates, repeats::Repeats, walk};
+use super::{EDGE, Gates, REACH, repeats::Repeats, walk};
 use crate::intake::{Limits, LineReader};
 
 const BEGIN: &str = "INFO non-default args: {}";
@@ -32,7 +32,7 @@ fn launching(now: &mut bool, line: &[u8]) -> bool {
 fn walked(text: &[u8], drip: usize) -> (Vec<u64>, u64) {
     let mut lines = LineReader::new(Drip(text, drip), &Limits::default());
     let (mut read, mut now) = (Vec::new(), false);
-    let counted = walk(&mut lines, &mut |line| {
+    let counted = walk(&mut lines, &Gates::standard(), &mut |line| {
         let start = usize::try_from(line.byte).unwrap();
         assert!(
             start == 0 || text[start - 1] == b'\n',
@@ -56,6 +56,7 @@ fn by_rule(text: &[u8]) -> Vec<u64> {
         .collect();
     let bare = |i: usize| lines[i].strip_suffix(b"\n").unwrap_or(lines[i]);
     let last = text.len().saturating_sub(EDGE);
+    let gates = Gates::standard();
     let (mut repeats, mut now, mut left) = (Repeats::default(), false, 0);
     let (mut read, mut next) = (Vec::new(), 0);
     let mut until = 0;
@@ -64,7 +65,7 @@ fn by_rule(text: &[u8]) -> Vec<u64> {
         let tail = starts[next] + lines[next].len() > last;
         if !edge && !now && left == 0 && next >= until && !tail {
             let gate =
-                (next..lines.len()).find(|&i| gates::find(bare(i)).is_some_and(|gate| !repeats.known(bare(i), gate)));
+                (next..lines.len()).find(|&i| gates.find(bare(i)).is_some_and(|gate| !repeats.known(bare(i), gate)));
             let Some(hit) = gate else {
                 next = (next..lines.len())
                     .find(|&i| starts[i] + lines[i].len() > last)
@@ -86,7 +87,11 @@ fn by_rule(text: &[u8]) -> Vec<u64> {
         if now && !before {
             repeats.clear();
         }
-        let new = edge || now || gates::find(bare(next)).is_some_and(|gate| !repeats.count(bare(next), gate));
+        let new = edge
+            || now
+            || gates
+                .find(bare(next))
+                .is_some_and(|gate| !repeats.count(bare(next), gate));
         left = if new { REACH } else { left.saturating_sub(1) };
         next += 1;
     }
