@@ -179,6 +179,23 @@ fn ascii_holds_for_every_text_and_keeps_the_length_asked_for() {
 }
 
 #[test]
+fn what_has_no_effect_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("empty")).unwrap();
+    let told = |args: &[&str]| {
+        let output = coroner(dir.path(), args, &[]);
+        (output.status.code(), text(&output.stderr))
+    };
+    let (status, said) = told(&["scan", "empty"]);
+    assert!(status == Some(2) && said.contains("no log in the paths"), "{said}");
+    let (_, said) = told(&["--redact-pattern", "acme", &log()]);
+    assert!(said.contains("--redact all"), "{said}");
+    let (_, said) = told(&["--redact-pattern", "acme", "--redact", "all", &log()]);
+    assert_eq!(said, "");
+    assert_eq!(told(&["scan", "--jobs", "0", "empty"]).0, Some(2));
+}
+
+#[test]
 fn colour_follows_option_and_environment() {
     let dir = tempfile::tempdir().unwrap();
     let colored = |args: &[&str], variables: &[(&str, &str)]| {

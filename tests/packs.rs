@@ -373,7 +373,7 @@ fn a_draft_becomes_a_rule_as_the_readme_shows() {
     assert_eq!(report["remedies"][0]["title"], "Ask the vault again");
     let known = coroner(&["catalog", "--rules", &own, "draft", &s.log]);
     assert!(
-        text(&known.stderr).contains("is known as site."),
+        text(&known.stderr).contains("nothing to draft"),
         "{}",
         text(&known.stderr)
     );

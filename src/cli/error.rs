@@ -160,11 +160,11 @@ pub enum CliError {
     /// Writing the report failed for another reason than a closed pipe.
     #[error("the report cannot be written: {0}")]
     #[diagnostic(help("standard output takes no more; --format FORM=FILE writes to a file"))]
-    Output(#[source] std::io::Error),
+    Output(std::io::Error),
     /// A glob of a scan.
     #[error("--glob: {0}")]
     #[diagnostic(help("a glob is written like a line of a .gitignore: *.log, **/serve-*, !*.tmp"))]
-    Glob(#[source] ignore::Error),
+    Glob(ignore::Error),
     /// The output of a scan.
     #[error("{file} cannot be written: {text}")]
     #[diagnostic(help("give --output a file in a folder that exists and can be written to"))]
@@ -193,7 +193,7 @@ pub enum CliError {
     /// Signals cannot be watched.
     #[error("signals cannot be watched: {0}")]
     #[diagnostic(help("give the log as a file instead of a pipe"))]
-    Signals(#[source] std::io::Error),
+    Signals(std::io::Error),
 }
 
 impl CliError {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use super::error::CliError;
+use super::output::remark;
 use super::shared_args::{Redact, RedactLevel};
 use crate::batch::record::Redaction;
 use crate::redact::{Level, Names, Redactor};
@@ -26,6 +27,7 @@ impl Redact {
 
     /// The redactor that is asked for.
     pub fn redactor(&self) -> Result<Redactor, CliError> {
+        self.remark_idle();
         Ok(Redactor::new(
             self.level(),
             self.patterns.clone(),
@@ -33,9 +35,17 @@ impl Redact {
         ))
     }
 
+    /// Says that patterns are given and not used.
+    fn remark_idle(&self) {
+        if !self.patterns.is_empty() && self.level() < Level::All {
+            remark("--redact-pattern takes effect at --redact all only: nothing is replaced by it");
+        }
+    }
+
     /// What a scan takes out of its records, which are made side by side. Without a key one is made up, so that a name
     /// has the same pseudonym in all of them.
     pub fn of_scan(&self) -> Result<Redaction, CliError> {
+        self.remark_idle();
         let level = self.level();
         let made_up = || (level > Level::Secrets).then(random_key);
         let names = self.names(self.key.clone().or_else(made_up))?;

@@ -105,6 +105,12 @@ pub fn run(args: &Scan, looks: &Looks) -> Result<u8, CliError> {
     desk.tally.left_out += older;
     desk.summary.leave_out(older);
     let interrupted = stop.load(Ordering::Relaxed);
+    if desk.tally.is_empty() && !interrupted {
+        remark(
+            "there is no log in the paths given; hidden and binary files count as none, and so does what --glob or a \
+             .coronerignore leaves out",
+        );
+    }
     let status = if interrupted { INTERRUPTED } else { desk.tally.status() };
     let done = done.and_then(|()| desk.end(interrupted));
     match (done, &args.output) {
@@ -200,6 +206,11 @@ struct Tally {
 }
 
 impl Tally {
+    /// Whether nothing at all was come upon.
+    fn is_empty(&self) -> bool {
+        self.read + self.unread + self.left_out == 0
+    }
+
     fn status(&self) -> u8 {
         match self {
             // Nothing new since a date is no failure to read.

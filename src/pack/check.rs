@@ -83,7 +83,14 @@ fn idle(catalog: &Catalog, file: &RuleFile) -> Vec<RuleFault> {
 /// Samples that are answered wrongly: the pack's own, and built-in ones that it takes away.
 fn samples(catalog: &Catalog, files: &[RuleFile]) -> Vec<RuleFault> {
     let mut faults = Vec::new();
-    for found in check::check(catalog) {
+    let added = catalog.signatures().iter().filter(|s| s.added);
+    let literals: Vec<&str> = added.flat_map(|s| s.def.literal.iter().map(String::as_str)).collect();
+    // Only these can have lost a sample to the pack.
+    let touched = |s: &Signature| {
+        let mut samples = s.def.matches.iter();
+        s.added || samples.any(|sample| literals.iter().any(|l| sample.contains(l)))
+    };
+    for found in check::check_some(catalog, &touched) {
         if let Some((file, entry)) = blamed(files, "signature", &found.id) {
             let part = part_of_sample(file, entry, &found.sample);
             let help = match &found.instead {

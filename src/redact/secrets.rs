@@ -117,6 +117,8 @@ static SHAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"pypi-[A-Za-z0-9_-]{16,}",
         r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?",
         r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
+        // An object of JSON in base 64: what keeps credentials in one variable is written so.
+        r"(?:eyJ|ewog|ewoJ)[A-Za-z0-9+/_-]{20,}={0,2}",
     ];
     Regex::new(&format!(r"\b(?:{})", shapes.join("|"))).ok()
 });
@@ -135,7 +137,7 @@ static CONTEXT: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// Parts of names that can belong to a secret; [`rank`] looks at the whole name.
 static WORD: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?i)key|token|secret|pass|pwd|credential|auth|sig|cookie|webhook|_pat\b|pat=").ok());
+    LazyLock::new(|| Regex::new(r"(?i)key|token|secret|pass|pwd|cred|auth|sig|cookie|webhook|_pat\b|pat=").ok());
 
 /// How sure a name is that of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,6 +154,41 @@ enum Rank {
 
 /// Finds the secrets of a text.
 pub fn find(field: &Field<'_>, text: &str, spans: &mut Vec<Span>) {
+    let before = spans.len();
+    stated(field, text, spans);
+    let ends: Vec<usize> = spans.iter().skip(before).map(|span| span.end).collect();
+    for end in ends {
+        spans.extend(wrapped(text, end).into_iter().map(|(start, end)| Span {
+            start,
+            end,
+            kind: Kind::Secret,
+        }));
+    }
+}
+
+/// What a secret that ends with its line goes on with, where the text was wrapped in the middle of it.
+fn wrapped(text: &str, mut end: usize) -> Vec<(usize, usize)> {
+    const LINES: usize = 8;
+    let mut parts = Vec::new();
+    while let Some(rest) = text.get(end..).and_then(|rest| rest.strip_prefix('\n'))
+        && parts.len() < LINES
+    {
+        let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-');
+        let length = rest.bytes().take_while(|b| part(b)).count();
+        let word = rest.get(..length).unwrap_or_default();
+        let alone = !rest.get(length..).is_some_and(|rest| rest.starts_with(['.', ':', '(']));
+        let random = word.bytes().any(|b| b.is_ascii_digit()) && word.bytes().any(|b| b.is_ascii_alphabetic());
+        if length < 6 || !alone || !random {
+            break;
+        }
+        parts.push((end + 1, end + 1 + length));
+        end += 1 + length;
+    }
+    parts
+}
+
+/// The secrets that a text shows by themselves.
+fn stated(field: &Field<'_>, text: &str, spans: &mut Vec<Span>) {
     let mut add = |start: usize, end: usize| {
         if start < end {
             spans.push(Span {
@@ -277,13 +314,12 @@ fn rank(name: &str) -> Option<Rank> {
         | "authtoken" => Some(Rank::Always),
         "pwd" if !lone && before != Some("old") => Some(Rank::Always),
         "pass" | "pat" if shouted && !lone => Some(Rank::Always),
-        "secret" | "secrets" | "credential" | "credentials" | "cookie" | "auth" | "authorization" | "webhook" => {
-            Some(if lone && !flag && !shouted {
-                Rank::IfOpaque
-            } else {
-                Rank::Always
-            })
-        }
+        "secret" | "secrets" | "cred" | "creds" | "credential" | "credentials" | "cookie" | "auth"
+        | "authorization" | "webhook" => Some(if lone && !flag && !shouted {
+            Rank::IfOpaque
+        } else {
+            Rank::Always
+        }),
         "token" | "tokens" if words.iter().any(|w| TEXT_UNITS.contains(&w.as_str())) => None,
         "token" if lone && !flag && !shouted => Some(Rank::IfOpaque),
         "token" => Some(Rank::Compound),

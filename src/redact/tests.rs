@@ -73,6 +73,9 @@ const PLANTED: &[(&str, &str)] = &[
         "XXXXabcd",
     ),
     ("Namespace(api_key=zz11,max_model_len=4096)", "zz11"),
+    ("GOOGLE_CREDS=eyJ0eXBlIjogInNlcnZpY2VfYWNjb3VudCIsICJwcml2", "eyJ0eXBl"),
+    ("mounted eyJ0eXBlIjogInNlcnZpY2VfYWNjb3VudCJ9Cg== for it", "eyJ0eXBl"),
+    ("token hf_abcdefghijklm4\nnopqrstuvw5678 was refused", "uvw5678"),
 ];
 
 #[test]
