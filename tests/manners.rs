@@ -179,6 +179,23 @@ fn ascii_holds_for_every_text_and_keeps_the_length_asked_for() {
 }
 
 #[test]
+fn options_of_every_command_stand_before_or_behind_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    for args in [
+        ["--no-config", "--color", "never", "explain", "gpu-oom.context"],
+        ["explain", "--no-config", "--color", "never", "gpu-oom.context"],
+        ["--no-config", "explain", "--color=never", "--ascii", "gpu-oom.context"],
+    ] {
+        let output = coroner(dir.path(), &args, &[]);
+        assert!(
+            text(&output.stdout).starts_with("gpu-oom.context"),
+            "{args:?}: {}",
+            text(&output.stderr)
+        );
+    }
+}
+
+#[test]
 fn what_has_no_effect_is_said() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("empty")).unwrap();

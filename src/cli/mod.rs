@@ -69,7 +69,7 @@ enum Refused {
 
 /// The command line, and what a settings file says where it does not.
 fn parsed(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Refused> {
-    let args: Vec<OsString> = args.into_iter().collect();
+    let args = command_first(args.into_iter().collect());
     let cli = Cli::try_parse_from(&args).map_err(Refused::Usage)?;
     let settings = |e| Refused::Settings(Box::new(e));
     let Some(config) = Config::of(&cli.looks).map_err(settings)? else {
@@ -78,6 +78,27 @@ fn parsed(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Refused> {
     let parser = config.apply(Cli::command()).map_err(settings)?;
     let matches = parser.try_get_matches_from(args).map_err(Refused::Usage)?;
     Cli::from_arg_matches(&matches).map_err(Refused::Usage)
+}
+
+/// Options of every command may stand before its name; the parser wants them behind.
+fn command_first(mut args: Vec<OsString>) -> Vec<OsString> {
+    let mut at = 1;
+    while let Some(arg) = args.get(at).and_then(|arg| arg.to_str()) {
+        at += match arg {
+            "--ascii" | "--no-config" => 1,
+            "--color" | "--config" => 2,
+            _ if arg.starts_with("--color=") || arg.starts_with("--config=") => 1,
+            name => {
+                if Cli::command().find_subcommand(name).is_some()
+                    && let Some(head) = args.get_mut(1..=at)
+                {
+                    head.rotate_right(1);
+                }
+                break;
+            }
+        };
+    }
+    args
 }
 
 /// The manual page of the program or of a command.

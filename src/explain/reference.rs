@@ -2,23 +2,23 @@
 //!
 //! Owns the links between pages. The words are those of the pages themselves.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use super::PHASES;
 use crate::catalog::Catalog;
 use crate::report::html;
 
 /// The pages of these ids as one HTML file; an id named on a page leads to its own page, if that is among them.
 pub fn html(catalog: &Catalog, title: &str, ids: &[&str]) -> String {
     let known: BTreeSet<&str> = ids.iter().copied().collect();
-    let (mut nav, mut main) = (String::new(), String::new());
+    let mut main = String::new();
     let mut written = BTreeSet::new();
     for id in ids {
         let Some(page) = super::page(catalog, id).filter(|_| written.insert(*id)) else {
             continue;
         };
         let name = html::escape(id);
-        let _ = writeln!(nav, "<li><a href=\"#{name}\">{name}</a></li>");
         let text: Vec<String> = page.lines().map(|line| linked(line, id, &known)).collect();
         let _ = writeln!(
             main,
@@ -27,10 +27,49 @@ pub fn html(catalog: &Catalog, title: &str, ids: &[&str]) -> String {
         );
     }
     let body = format!(
-        "<header><h1>{0}</h1></header>\n<nav aria-label=\"Pages\">\n<ul>\n{nav}</ul>\n</nav>\n<main>\n{main}</main>",
-        html::escape(title)
+        "<header><h1>{0}</h1></header>\n<nav aria-label=\"Pages\">\n{1}</nav>\n<main>\n{main}</main>",
+        html::escape(title),
+        index(catalog, &written)
     );
     html::document(title, "", &body)
+}
+
+/// The links to the pages: causes by family, phases, lines by the program that prints them, remedies.
+fn index(catalog: &Catalog, ids: &BTreeSet<&str>) -> String {
+    let causes = catalog.causes().iter().map(|c| c.id.as_str());
+    let phases = PHASES.iter().map(|(id, _)| *id);
+    let lines = catalog.signatures().iter().map(|s| s.def.id.as_str());
+    let remedies = catalog.remedies().iter().map(|r| r.id.as_str());
+    let kinds: [(&str, Vec<&str>, bool); 4] = [
+        ("Causes", causes.collect(), true),
+        ("Phases", phases.collect(), true),
+        ("Lines that are known", lines.collect(), false),
+        ("Remedies", remedies.collect(), false),
+    ];
+    let mut out = String::new();
+    let mut linked = BTreeSet::new();
+    for (kind, members, open) in kinds {
+        let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for id in members.into_iter().filter(|id| ids.contains(id) && linked.insert(*id)) {
+            // The first part of an id is its family or program; what has no parts stands together.
+            let group = id.split_once('.').map_or(kind, |(group, _)| group);
+            groups.entry(group).or_default().push(id);
+        }
+        if groups.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "<h2>{kind}</h2>");
+        for (group, ids) in groups {
+            let state = if open { " open" } else { "" };
+            let (group, count) = (html::escape(group), ids.len());
+            let _ = writeln!(out, "<details{state}><summary>{group} ({count})</summary>\n<ul>");
+            for id in ids {
+                let _ = writeln!(out, "<li><a href=\"#{0}\">{0}</a></li>", html::escape(id));
+            }
+            let _ = writeln!(out, "</ul></details>");
+        }
+    }
+    out
 }
 
 /// The pages as Markdown: a heading and the page as it is, in a fence that nothing in it can close.
