@@ -2,7 +2,8 @@
 //!
 //! `cargo bench --bench throughput` prints bytes per CPU second of one thread, as ratios to that search, after the
 //! report has given the expected answer. `-- --plain` reads every line; `-- --write DIR MEGABYTES` only writes the
-//! logs, for `side_by_side.sh`; `-- --growth` examines dense logs of doubling size.
+//! logs, for `side_by_side.sh`; `-- --growth` examines dense logs of doubling size; `-- --incident` examines one incident
+//! of 512 ranks in 64 files.
 
 mod shapes;
 
@@ -16,7 +17,7 @@ use coroner::catalog::Catalog;
 use coroner::intake::{Limits, discover};
 use coroner::report::model::Report;
 use coroner::{Options, examine};
-use shapes::{Answer, Shape};
+use shapes::{Answer, Shape, incident};
 
 /// Megabytes of one log, without the line of 50 MB.
 const MEGABYTES: usize = 100;
@@ -30,8 +31,10 @@ fn main() -> std::io::Result<()> {
             let megabytes = megabytes.parse().map_err(std::io::Error::other)?;
             Shape::ALL.iter().try_for_each(|shape| {
                 written(*shape, Path::new(folder), megabytes).map(|path| println!("{}", path.display()))
-            })
+            })?;
+            incident::write(Path::new(folder), megabytes * 1_000_000).map(|path| println!("{}", path.display()))
         }
+        ["--incident"] => one_incident(),
         ["--growth"] => growth(),
         ["--plain"] => table(true),
         _ => table(false),
@@ -44,6 +47,26 @@ fn written(shape: Shape, folder: &Path, megabytes: usize) -> std::io::Result<Pat
     shape.write(&mut out, megabytes * 1_000_000)?;
     out.flush()?;
     Ok(path)
+}
+
+/// 200 MB of 512 ranks: the root must be the rank that died, not one of the 511 that waited for it.
+fn one_incident() -> std::io::Result<()> {
+    let began = Instant::now();
+    let folder = tempfile::tempdir()?;
+    let path = incident::write(folder.path(), 200_000_000)?;
+    let root = report(&path, false).root.expect("the incident has a root").place;
+    let node = incident::node(incident::DEAD);
+    assert_eq!(
+        (root.rank, root.node),
+        (Some(incident::DEAD), Some(node)),
+        "{}",
+        root.text
+    );
+    let seconds = median(began, RUNS, || {
+        report(&path, false);
+    });
+    println!("512 ranks, 64 files, 200 MB: {seconds:.2} s of CPU time, median of {RUNS}");
+    Ok(())
 }
 
 fn report(path: &Path, plain: bool) -> Report {

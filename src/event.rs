@@ -165,6 +165,13 @@ pub struct Exception {
     pub forwarded: bool,
 }
 
+impl Exception {
+    /// Whether its frames begin at a script or module that was being run.
+    pub fn is_from_script(&self) -> bool {
+        self.frames.first().is_some_and(|f| &*f.function == "<module>")
+    }
+}
+
 /// How a traceback block came into the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TracebackKind {

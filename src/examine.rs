@@ -11,7 +11,7 @@ use crate::catalog::Catalog;
 use crate::dialect::reader::Reader;
 use crate::envelope::{Peeler, Profile};
 use crate::event::InputId;
-use crate::intake::{HeldLines, InputSpec, Limits, Line, LineReader};
+use crate::intake::{HeldLines, InputSpec, Limits, Line, LineReader, sort_inputs};
 use crate::launch::{Launches, Source, relation};
 use crate::report::model::{Examined, Finding, Outcome, Report, SkippedReport};
 use crate::territory::{self, Gates};
@@ -52,10 +52,12 @@ pub struct Options {
     pub plain: bool,
 }
 
-/// Examines all inputs as the logs of one incident.
+/// Examines all inputs as the logs of one incident. The order in which they are given does not matter.
 pub fn examine(catalog: &Catalog, inputs: &[InputSpec], options: &Options) -> Report {
     let mut examiner = Examiner::new(catalog, options.clone());
-    for input in inputs {
+    let mut inputs = inputs.to_vec();
+    sort_inputs(&mut inputs);
+    for input in &inputs {
         examiner.read(input);
     }
     examiner.report()

@@ -282,3 +282,124 @@ fn a_log_that_stops_tells_how_long_each_process_is_silent() {
     let told = collected.findings.iter().find(|f| f.id == "stuck.silent").unwrap();
     assert!(told.title.contains("collected"), "{}", told.title);
 }
+
+/// Every folder of logs of one launch: those of the corpus and, where they are at hand, of a larger collection.
+fn launches_of_many_files() -> Vec<Vec<Text>> {
+    let mut found = Vec::new();
+    folders(Path::new("corpus"), &mut found);
+    folders(Path::new("../shared/cases"), &mut found);
+    if found.iter().all(|f| f.starts_with("corpus")) {
+        eprintln!("../shared/cases is not at hand: only the corpus is examined");
+    }
+    let texts = |folder: &PathBuf| {
+        let inputs =
+            coroner::intake::discover(std::slice::from_ref(folder), &coroner::intake::Limits::default()).inputs;
+        inputs.iter().map(|i| Text::read(&i.name)).collect::<Vec<Text>>()
+    };
+    found.iter().map(texts).filter(|files| files.len() > 1).collect()
+}
+
+#[test]
+fn the_order_in_which_inputs_are_given_tells_nothing() {
+    let all = launches_of_many_files();
+    assert!(all.len() >= 4, "the corpus has lost its folders");
+    for files in all {
+        let report = |files: &[Text]| {
+            let mut report = examine_texts(files);
+            report.source.clear();
+            serde_json::to_value(&report).unwrap()
+        };
+        let given = report(&files);
+        let backwards: Vec<Text> = files.iter().rev().cloned().collect();
+        // Odd places first: neither order is a rotation of the other.
+        let (even, odd): (Vec<_>, Vec<_>) = files.iter().cloned().enumerate().partition(|(i, _)| i % 2 == 0);
+        let mixed: Vec<Text> = odd.into_iter().chain(even).map(|(_, file)| file).collect();
+        assert_eq!(report(&backwards), given, "{}", files[0].name);
+        assert_eq!(report(&mixed), given, "{}", files[0].name);
+    }
+}
+
+/// Two nodes that meet at `14:00:10` and of which the second fails first, by its own clock `ahead` seconds too late.
+fn two_clocks(ahead: i64) -> [Text; 2] {
+    let at = |seconds: i64| {
+        let seconds = 14 * 3600 + seconds;
+        format!(
+            "11-29 {:02}:{:02}:{:02}",
+            seconds / 3600,
+            seconds / 60 % 60,
+            seconds % 60
+        )
+    };
+    let node = |node: &str, rank: u32, ahead: i64, failed: i64, error: &str| {
+        let p = |level: &str, s: i64| format!("(Worker_TP{rank} pid={}) {level} {}", 500 + rank, at(s + ahead));
+        let e = p("ERROR", failed);
+        let text = format!(
+            "{} [parallel_state.py:1607] world_size=2 rank={rank} local_rank=0 distributed_init_method=tcp://192.0.2.2:45907 backend=nccl\n\
+             {} [parallel_state.py:1942] rank {rank} in world size 2 is assigned as DP rank 0, PP rank 0, PCP rank 0, TP rank {rank}, EP rank N/A, EPLB rank N/A\n\
+             {} [gpu_model_runner.py:5209] Starting to load model /models/llama-8b...\n\
+             {e} [multiproc_executor.py:1007] WorkerProc hit an exception.\n\
+             {e} [multiproc_executor.py:1007] Traceback (most recent call last):\n\
+             {e} [multiproc_executor.py:1007]   File \"/usr/lib/python3/dist-packages/vllm/v1/worker/gpu_worker.py\", line 300, in load_model\n\
+             {e} [multiproc_executor.py:1007]     self.model_runner.load_model()\n\
+             {e} [multiproc_executor.py:1007] {error}\n",
+            p("INFO", 0),
+            p("INFO", 10),
+            p("INFO", 11),
+        );
+        Text::new(format!("{node}.log"), text)
+    };
+    [
+        node(
+            "node-a",
+            0,
+            0,
+            62,
+            "OSError: [Errno 116] Stale file handle: '/models/llama-8b/model-00001.safetensors'",
+        ),
+        node(
+            "node-b",
+            1,
+            ahead,
+            30,
+            "OSError: [Errno 28] No space left on device: '/cache/vllm/torch_compile_cache'",
+        ),
+    ]
+}
+
+#[test]
+fn deaths_on_several_nodes_are_ordered_by_one_clock() {
+    let clocks = |report: &Report| {
+        let finding = report.findings.iter().find(|f| f.id == "clocks.differ");
+        finding.map(|f| f.title.clone())
+    };
+    let together = examine_texts(&two_clocks(0));
+    assert_eq!(clocks(&together), None);
+    assert_eq!(together.root.as_ref().unwrap().place.node.as_deref(), Some("node-b"));
+    for (ahead, told) in [
+        (7200, "2 h ahead of"),
+        (300, "5 min ahead of"),
+        (-75, "1 min 15 s behind"),
+    ] {
+        let report = examine_texts(&two_clocks(ahead));
+        let said = clocks(&report).unwrap_or_default();
+        assert!(said.contains(told), "{ahead}: {said}");
+        assert_eq!(said.contains("time zones"), ahead == 7200, "{said}");
+        assert_eq!(verdict(&report), verdict(&together), "{ahead}");
+    }
+}
+
+#[test]
+fn clocks_that_share_no_moment_are_not_set_right() {
+    let mut nodes = two_clocks(7200);
+    for node in &mut nodes {
+        let kept: String = node
+            .text()
+            .lines()
+            .filter(|l| !l.contains("is assigned as"))
+            .map(|l| format!("{l}\n"))
+            .collect();
+        node.bytes = kept.into_bytes();
+    }
+    let report = examine_texts(&nodes);
+    assert!(!report.findings.iter().any(|f| f.id == "clocks.differ"));
+}

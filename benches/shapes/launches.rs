@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::Random;
 
-const SITE: &str = "/usr/local/lib/python3.12/dist-packages/";
-const OUT_OF_MEMORY: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 1 has a total capacity of 79.19 GiB of which 11.06 MiB is free. Including non-PyTorch memory, this process has 79.17 GiB memory in use. Of the allocated memory 77.20 GiB is allocated by PyTorch, with 118.00 MiB allocated in private pools (e.g., CUDA Graphs), and 160.73 MiB is reserved by PyTorch but unallocated.";
+pub const SITE: &str = "/usr/local/lib/python3.12/dist-packages/";
+pub const OUT_OF_MEMORY: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 1 has a total capacity of 79.19 GiB of which 11.06 MiB is free. Including non-PyTorch memory, this process has 79.17 GiB memory in use. Of the allocated memory 77.20 GiB is allocated by PyTorch, with 118.00 MiB allocated in private pools (e.g., CUDA Graphs), and 160.73 MiB is reserved by PyTorch but unallocated.";
 
 fn joined(lines: &[String]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()

@@ -2,11 +2,13 @@
 //!
 //! All are deterministic, and hold the mixture of lines that such a log has, not one line many times.
 
+pub mod incident;
 mod launches;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use launches::{OUT_OF_MEMORY, SITE};
 pub use launches::{capture_failure, loading, ready};
 
 /// A kind of log.
@@ -192,6 +194,11 @@ fn nccl(rnd: &mut Random, out: &mut String) {
 
 fn nccl_start(rnd: &mut Random, out: &mut String) {
     let rank = rnd.below(512);
+    nccl_start_of(rank, rnd, out);
+}
+
+/// A line of one of 512 ranks.
+fn nccl_start_of(rank: u64, rnd: &mut Random, out: &mut String) {
     let (node, dev) = (rank / 8, rank % 8);
     let peer = (rank + 1) % 512;
     let _ = write!(out, "node-{node:02}:{}:{} [{dev}] NCCL INFO ", 4100 + dev, 5100 + dev);

@@ -43,11 +43,12 @@ pub fn choose(catalog: &Catalog, launches: &Launches, verdict: &Verdict, names: 
     if let Some(root) = root {
         add("root", root.event, Some(root), None, None);
         let machine = launches.machine(verdict.attempt, root.process);
-        let marker = machine.and_then(|m| m.entries().iter().rev().find(|e| e.event < root.event));
+        let moment = launches.moment(root.event);
+        let marker = machine.and_then(|m| m.entries().iter().rev().find(|e| e.at.may_precede(moment)));
         if let Some(marker) = marker {
             add(
                 "phase",
-                marker.event,
+                marker.at.index,
                 None,
                 None,
                 Some(format!("the process enters {}", marker.phase)),

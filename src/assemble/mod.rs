@@ -99,7 +99,7 @@ pub fn assemble(
         let text = launches.events.get(failure.event).map_or("", |p| &p.event.place.text);
         fingerprint(cause, verdict.phase.as_deref(), exception, text)
     });
-    let waits = waits::waits(catalog, launches, verdict, input.now.as_ref());
+    let waits = waits::waits(catalog, launches, verdict, &names, input.now.as_ref());
     let mut findings = findings(catalog, launches, verdict, all, &names);
     findings.splice(0..0, waits.findings);
     findings.extend(leftovers(launches, verdict, &facts));

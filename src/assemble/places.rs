@@ -106,7 +106,12 @@ impl Names<'_> {
             .iter()
             .zip(self.launches.processes.all())
         {
-            entries.extend(machine.entries().iter().map(|e| (e.event, process, e.phase.as_str())));
+            entries.extend(
+                machine
+                    .entries()
+                    .iter()
+                    .map(|e| (e.at.index, process, e.phase.as_str())),
+            );
         }
         entries.sort_by_key(|(event, _, _)| *event);
         let place = |event: usize| self.launches.events.get(event).map(|p| &p.event.place);

@@ -1,4 +1,4 @@
-//! Who never came, who waits for whom and for how long, and what the nodes do not have in common.
+//! Who never came, who waits for whom and for how long, and what the nodes do not have in common: settings, clocks.
 //!
 //! Owns the wording of findings about many processes together. Never judges: the verdict stands already.
 
@@ -12,6 +12,8 @@ use crate::launch::processes::{Process, ProcessId};
 use crate::report::model::{Alternative, Finding, Outcome};
 use crate::time::Stamp;
 use crate::verdict::Verdict;
+
+use super::places::Names;
 
 /// Seconds of silence below which a process may just be working.
 const SILENT: f64 = 30.0;
@@ -35,7 +37,13 @@ pub struct Waits {
 }
 
 /// Looks at an attempt. `now` is when the logs were collected, if that is known.
-pub fn waits(catalog: &Catalog, launches: &Launches, verdict: &Verdict, now: Option<&Stamp>) -> Waits {
+pub fn waits(
+    catalog: &Catalog,
+    launches: &Launches,
+    verdict: &Verdict,
+    names: &Names<'_>,
+    now: Option<&Stamp>,
+) -> Waits {
     let mut out = Waits {
         findings: Vec::new(),
         missing: Vec::new(),
@@ -51,6 +59,7 @@ pub fn waits(catalog: &Catalog, launches: &Launches, verdict: &Verdict, now: Opt
     }
     if open {
         tell_differences(launches, verdict, &mut out);
+        tell_clocks(launches, names, &mut out);
     }
     if verdict.outcome == Outcome::Running {
         tell_silence(launches, verdict, arrival.as_ref(), now, &mut out);
@@ -195,6 +204,39 @@ fn tell_differences(launches: &Launches, verdict: &Verdict, out: &mut Waits) {
     }
 }
 
+/// Which clocks were set right before times of several nodes were compared.
+fn tell_clocks(launches: &Launches, names: &Names<'_>, out: &mut Waits) {
+    for apart in launches.clocks.apart() {
+        let against = apart.against.as_deref().unwrap_or("the others");
+        let which = if apart.ahead > 0.0 { "ahead of" } else { "behind" };
+        let zone = if apart.zone { ", a difference of time zones" } else { "" };
+        let [a, b] = apart.moment.map(|(input, line)| {
+            let name = names.input(input);
+            format!("line {line} of {}", name.rsplit('/').next().unwrap_or(&name))
+        });
+        let title = format!(
+            "The clock of {} is {} {which} that of {against}{zone}: {b} was written at about the time of {a}. Times of \
+             several nodes are compared by the clock of {against}",
+            apart.node,
+            span(apart.ahead.abs()),
+        );
+        out.findings.push(finding("clocks.differ", "info", &title));
+    }
+}
+
+/// Seconds in the words of a clock: `3 h 15 min`, `42 s`.
+fn span(seconds: f64) -> String {
+    // A difference of clocks is known to some seconds at best.
+    let seconds = seconds.round() as i64;
+    let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")];
+    let told: Vec<String> = parts
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, unit)| format!("{n} {unit}"))
+        .collect();
+    told.join(" ")
+}
+
 /// The last sign of life of each process, symmetric ones together.
 fn tell_silence(
     launches: &Launches,
@@ -209,19 +251,25 @@ fn tell_silence(
         .map(|&i| (i, launches.processes.get(ProcessId(i))))
         .filter(|(_, p)| !p.absorbed && p.role.is_engine())
         .collect();
+    // The end of the log, by the clock that all others are set against.
+    let ahead = |p: &Process| launches.clocks.ahead(p.node.as_ref());
     let last = launches
         .processes
         .all()
         .iter()
-        .filter_map(|p| p.last.clone())
-        .reduce(later);
-    let end = now.cloned().or(last);
+        .filter_map(|p| Some((p.last.as_ref()?, ahead(p))))
+        .reduce(|a, b| {
+            let after = b.0.seconds_since(a.0).map(|s| s - b.1 + a.1);
+            if after.is_some_and(|s| s > 0.0) { b } else { a }
+        });
+    let end = now.map(|now| (now, 0.0)).or(last);
     let mut groups: BTreeMap<(String, i64, String), Vec<&Process>> = BTreeMap::new();
     for (index, process) in all {
         let machine = launches.machine(verdict.attempt, ProcessId(index));
         let phase = machine.and_then(|m| m.last()).unwrap_or("").to_owned();
         let Some(at) = &process.last else { continue };
-        let Some(silent) = end.as_ref().and_then(|e| e.seconds_since(at)).filter(|s| *s >= SILENT) else {
+        let since = |(end, end_ahead): (&Stamp, f64)| Some(end.seconds_since(at)? - end_ahead + ahead(process));
+        let Some(silent) = end.and_then(since).filter(|s| *s >= SILENT) else {
             continue;
         };
         let waits = match arrival {
@@ -293,14 +341,6 @@ fn waits_for(phase: &str) -> &'static str {
         "graph-capture" => "capturing, or waiting in a collective for a peer",
         "serve-start" => "waiting for the engine to answer",
         _ => "what it waits for is not known",
-    }
-}
-
-fn later(a: Stamp, b: Stamp) -> Stamp {
-    if b.seconds_since(&a).is_some_and(|s| s > 0.0) {
-        b
-    } else {
-        a
     }
 }
 

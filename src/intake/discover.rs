@@ -37,7 +37,7 @@ pub struct Skipped {
 /// What the given paths stand for.
 #[derive(Debug, Clone, Default)]
 pub struct Discovery {
-    /// Inputs in the order given, within a folder by name.
+    /// Inputs by name, whatever the order in which they are given.
     pub inputs: Vec<InputSpec>,
     /// What is left out.
     pub skipped: Vec<Skipped>,
@@ -81,6 +81,7 @@ pub fn discover(paths: &[PathBuf], limits: &Limits) -> Discovery {
     for path in paths {
         search.given(path);
     }
+    order::sort_inputs(&mut search.found.inputs);
     search.found
 }
 
@@ -107,6 +108,7 @@ pub fn gather(files: &[PathBuf], limits: &Limits) -> Discovery {
     if let Some(folder) = files.first().and_then(|f| f.parent()).filter(|_| files.len() > 1) {
         search.found.passed_over(&display_name(folder), binary, "binary");
     }
+    order::sort_inputs(&mut search.found.inputs);
     search.found
 }
 

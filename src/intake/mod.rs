@@ -24,6 +24,7 @@ pub use decode::Source;
 pub use discover::{Discovery, SkipKind, Skipped, discover, gather, leads_to_kernel};
 pub use limits::Limits;
 pub use lines::{HeldLines, Line, LineReader};
+pub use order::sort_inputs;
 
 /// Name of standard input, as a path and in reports.
 pub const STDIN: &str = "-";

@@ -1,10 +1,12 @@
-//! The order of the files of a folder: by name, and of a rotated log the oldest part first.
+//! The order of the inputs: by name, and of a rotated log the oldest part first.
 //!
 //! Owns the reading of rotation suffixes. Never looks into a file.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+
+use super::InputSpec;
 
 /// Endings under which a compressed log is stored.
 const PACKED: [&str; 5] = [".gz", ".zst", ".xz", ".bz2", ".lz4"];
@@ -25,10 +27,20 @@ enum Part {
 
 /// Sorts paths: folder by folder, names by their numbers, rotated logs in the order they were written.
 pub fn sort(paths: &mut [PathBuf]) {
-    let all: HashSet<PathBuf> = paths.iter().cloned().collect();
-    paths.sort_by_cached_key(|path| {
-        let (base, part) = split(path, &all);
-        (Natural(base), part, path.clone())
+    sort_by_path(paths, PathBuf::clone);
+}
+
+/// Sorts inputs in the same way by their names, so that the order in which they are given tells nothing.
+pub fn sort_inputs(inputs: &mut [InputSpec]) {
+    sort_by_path(inputs, |input| PathBuf::from(&input.name));
+}
+
+fn sort_by_path<T>(items: &mut [T], path: impl Fn(&T) -> PathBuf) {
+    let all: HashSet<PathBuf> = items.iter().map(&path).collect();
+    items.sort_by_cached_key(|item| {
+        let path = path(item);
+        let (base, part) = split(&path, &all);
+        (Natural(base), part, path)
     });
 }
 

@@ -11,6 +11,9 @@ use crate::catalog::Catalog;
 /// Programs that only tell of others, as the catalog names them.
 const OBSERVERS: &[&str] = &["kernel", "k8s", "slurm", "systemd", "docker", "earlyoom"];
 
+/// Label of a worker of Ray's whose lines do not name it.
+const RAY_WORKER: &str = "ray-worker";
+
 /// What a file name tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileHint {
@@ -26,6 +29,13 @@ pub struct FileHint {
     pub ray_session: bool,
     /// Whether the kernel or a supervisor wrote it, which only tell of others.
     pub observer: bool,
+}
+
+impl FileHint {
+    /// Whether it holds what the code of one of Ray's workers prints.
+    pub fn is_ray_worker(&self) -> bool {
+        self.ray_session && self.label.as_deref() == Some(RAY_WORKER)
+    }
 }
 
 /// What the names of all sources tell. The name of a file stands for a node only where names tell nodes apart: one log
@@ -110,7 +120,7 @@ fn hint(name: &str, alone: bool) -> FileHint {
         }
         _ if stem.starts_with("worker-") && stem.len() > 60 => {
             hint.pid = stem.rsplit('-').next().and_then(|p| p.parse().ok());
-            hint.label = Some("ray-worker".into());
+            hint.label = Some(RAY_WORKER.into());
             hint.ray_session = true;
         }
         _ if stem.starts_with("job-driver-") => {

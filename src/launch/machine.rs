@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::Placed;
+use super::order::Moment;
 use super::processes::Processes;
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
@@ -237,8 +238,8 @@ fn engine_of_frames(fact: &Fact) -> Option<Engine> {
 /// A phase entered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Index of the event.
-    pub event: usize,
+    /// Where the event stands.
+    pub at: Moment,
     /// Phase.
     pub phase: String,
     /// Whether the marker counts for the whole group.
@@ -257,21 +258,21 @@ impl Machine {
         &self.entries
     }
 
-    /// The phase just before the event at `index`. A process that is told to end is still judged by what it was doing.
-    pub fn at(&self, index: usize) -> Option<&str> {
+    /// The phase just before `now`. A process that is told to end is still judged by what it was doing.
+    pub fn at(&self, now: Moment) -> Option<&str> {
         self.entries
             .iter()
             .rev()
-            .find(|e| e.event < index && e.phase != "shutdown")
+            .find(|e| e.at.may_precede(now) && e.phase != "shutdown")
             .map(|e| e.phase.as_str())
     }
 
-    /// The last phase entered before `index` by a marker that counts for the whole group.
-    pub fn shared_at(&self, index: usize) -> Option<&str> {
+    /// The last phase entered before `now` by a marker that counts for the whole group.
+    pub fn shared_at(&self, now: Moment) -> Option<&str> {
         self.entries
             .iter()
             .rev()
-            .find(|e| e.event < index && e.shared)
+            .find(|e| e.at.may_precede(now) && e.shared)
             .map(|e| e.phase.as_str())
     }
 
@@ -280,12 +281,12 @@ impl Machine {
         self.entries.last().map(|e| e.phase.as_str())
     }
 
-    /// Whether the process got further after the event at `index`.
-    pub fn advanced_after(&self, index: usize) -> bool {
-        self.entries.iter().any(|e| e.event > index && e.phase != "shutdown")
+    /// Whether the process is known to have got further after `then`.
+    pub fn advanced_after(&self, then: Moment) -> bool {
+        self.entries.iter().any(|e| e.at.follows(then) && e.phase != "shutdown")
     }
 
-    fn enter(&mut self, engine: Engine, event: usize, phase: &str, shared: bool, back: bool) {
+    fn enter(&mut self, engine: Engine, at: Moment, phase: &str, shared: bool, back: bool) {
         let (now, next) = (self.last().map_or(0, |p| engine.tier(p)), engine.tier(phase));
         // Kernels compiled between sizing the cache and capturing are a phase of their own.
         let recompile = phase == "compile" && self.last() == Some("kv-cache");
@@ -293,7 +294,7 @@ impl Machine {
             return;
         }
         self.entries.push(Entry {
-            event,
+            at,
             phase: phase.to_owned(),
             shared,
         });
@@ -327,7 +328,7 @@ pub fn run(
             .as_deref()
             .and_then(|m| catalog.structure().phase_of_method(m));
         if let Some(phase) = method.filter(|_| placed.event.victim.is_empty()) {
-            machine.enter(engine, index, phase, false, true);
+            machine.enter(engine, placed.moment(index), phase, false, true);
         }
         let def = &signature.def;
         let phase = match def.role {
@@ -341,7 +342,7 @@ pub fn run(
             _ => None,
         };
         if let Some(phase) = phase {
-            machine.enter(engine, index, phase, def.shared, def.back);
+            machine.enter(engine, placed.moment(index), phase, def.shared, def.back);
         }
     }
     machines
@@ -356,11 +357,17 @@ pub fn is_ready(engine: Engine, program: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::InputId;
 
     fn path(engine: Engine, phases: &[&str]) -> Vec<String> {
         let mut machine = Machine::default();
-        for (event, phase) in phases.iter().enumerate() {
-            machine.enter(engine, event, phase, false, false);
+        for (index, phase) in phases.iter().enumerate() {
+            let at = Moment {
+                index,
+                input: InputId::default(),
+                dated: false,
+            };
+            machine.enter(engine, at, phase, false, false);
         }
         machine.entries().iter().map(|e| e.phase.clone()).collect()
     }

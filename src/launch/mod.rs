@@ -1,10 +1,12 @@
 //! The launch: processes, their phases and the attempts, built from the events of all sources.
 //!
 //! Owns who is who (`processes`), who was in which phase when (`machine`), and where one launch ends and the next
-//! begins (`attempts`), and which inputs belong together at all (`relation`). Knows no text: a line travels along as opaque evidence. Never weighs causes.
+//! begins (`attempts`), how far the nodes' clocks are apart (`clocks`), and which inputs belong together at all
+//! (`relation`). Knows no text: a line travels along as opaque evidence. Never weighs causes.
 
 pub mod arrival;
 pub mod attempts;
+pub mod clocks;
 pub mod differences;
 pub mod files;
 pub mod links;
@@ -19,7 +21,9 @@ use crate::catalog::schema::Role;
 use crate::dialect::reader::Harvest;
 use crate::event::{Event, InputId};
 
+use clocks::Clocks;
 use machine::{Engine, Machine};
+use order::Moment;
 use processes::{ProcessId, Processes};
 
 /// One examined source with what its name says.
@@ -42,6 +46,19 @@ pub struct Placed {
     pub process: ProcessId,
     /// The attempt it belongs to, from 0.
     pub attempt: usize,
+    /// Whether a stamp says when it was, its own or one further up in its source.
+    pub dated: bool,
+}
+
+impl Placed {
+    /// Where it stands, given its place in the common order.
+    pub fn moment(&self, index: usize) -> Moment {
+        Moment {
+            index,
+            input: self.event.place.input,
+            dated: self.dated,
+        }
+    }
 }
 
 /// All launches of one examination.
@@ -54,6 +71,8 @@ pub struct Launches {
     pub attempts: usize,
     /// The engine.
     pub engine: Engine,
+    /// How far the nodes' clocks are apart.
+    pub clocks: Clocks,
     /// One machine per attempt and process.
     machines: Vec<Vec<Machine>>,
 }
@@ -62,15 +81,8 @@ impl Launches {
     /// Builds the launches from the sources.
     pub fn build(catalog: &Catalog, sources: &[Source]) -> Self {
         let mut processes = Processes::build(catalog, sources);
-        let ordered = order::merge(sources);
-        let mut events: Vec<Placed> = ordered
-            .into_iter()
-            .map(|event| Placed {
-                process: processes.of(&event),
-                event,
-                attempt: 0,
-            })
-            .collect();
+        let clocks = Clocks::estimate(catalog, sources, &processes);
+        let mut events = order::merge(sources, &processes, &clocks);
         let attempts = attempts::split(catalog, &processes, &mut events);
         let engine = Engine::detect(catalog, &events);
         let machines = machine::run(catalog, engine, &mut processes, &events, attempts);
@@ -79,8 +91,19 @@ impl Launches {
             events,
             attempts,
             engine,
+            clocks,
             machines,
         }
+    }
+
+    /// Where the event at `index` stands; one that there is not follows all.
+    pub fn moment(&self, index: usize) -> Moment {
+        let none = Moment {
+            index,
+            input: InputId::default(),
+            dated: true,
+        };
+        self.events.get(index).map_or(none, |placed| placed.moment(index))
     }
 
     /// The machine of a process in an attempt.
@@ -123,10 +146,11 @@ impl Launches {
     /// The phase of a process just before the event at `index`: its own last marker, or one that its group shares.
     pub fn phase_before(&self, attempt: usize, process: ProcessId, index: usize) -> Option<&str> {
         let machines = self.machines(attempt);
-        let own = machines.get(process.0).and_then(|m| m.at(index));
+        let now = self.moment(index);
+        let own = machines.get(process.0).and_then(|m| m.at(now));
         let role = self.processes.get(process).role;
         let shared = role.is_worker_like().then(|| {
-            let group = machines.iter().filter_map(|m| m.shared_at(index));
+            let group = machines.iter().filter_map(|m| m.shared_at(now));
             group.max_by_key(|p| self.engine.tier(p))
         });
         [own, shared.flatten()]
@@ -137,9 +161,10 @@ impl Launches {
 
     /// The furthest phase that any process had entered before the event at `index`.
     pub fn furthest_before(&self, attempt: usize, index: usize) -> Option<&str> {
+        let now = self.moment(index);
         self.machines(attempt)
             .iter()
-            .filter_map(|m| m.at(index))
+            .filter_map(|m| m.at(now))
             .max_by_key(|p| self.engine.tier(p))
     }
 

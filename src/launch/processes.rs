@@ -96,6 +96,9 @@ pub struct Process {
     pub explicit: bool,
     /// Whether the name of its file identifies it.
     pub by_file: bool,
+    /// Whether it is a worker of Ray's that has files of its own. What its code prints there it may have caught: what
+    /// ends a task Ray reports elsewhere.
+    pub ray_worker: bool,
     /// Whether it turned out to be another entry of the table.
     pub absorbed: bool,
 }
@@ -226,6 +229,7 @@ impl Processes {
             kept.coords.fill_from(&gone.coords);
             kept.role = kept.role.max(gone.role);
             kept.explicit |= gone.explicit;
+            kept.ray_worker |= gone.ray_worker;
             kept.last_line = kept.last_line.max(gone.last_line);
             kept.identity.world_size = kept.identity.world_size.or(gone.identity.world_size);
         }
@@ -436,6 +440,7 @@ impl Processes {
             exit: None,
             explicit: speaker.explicit,
             by_file: file.label.is_some() || file.rank.is_some(),
+            ray_worker: false,
             absorbed: false,
         });
         let id = ProcessId(self.list.len() - 1);
@@ -448,6 +453,7 @@ impl Processes {
         let Some(process) = self.list.get_mut(id.0) else { return };
         process.role = process.role.max(role_of(speaker, file));
         process.explicit |= speaker.explicit;
+        process.ray_worker |= file.is_ray_worker();
         // A refined label (`Worker` → `Worker_TP1`) replaces the plain one.
         if let Some(label) = speaker.label.as_ref().or(file.label.as_ref()) {
             let better = process

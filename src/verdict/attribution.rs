@@ -128,9 +128,10 @@ fn lone_speaker(catalog: &Catalog, launches: &Launches, root: &Failure) -> Optio
         only(servers.map(|(id, _)| *id).collect())
     };
     let event = &launches.events.get(root.event)?.event;
-    let from_script = |e: &Exception| e.frames.first().is_some_and(|f| &*f.function == "<module>");
     match &event.fact {
-        Fact::Traceback(t) if t.kind == TracebackKind::Raw && t.chain.iter().any(from_script) => server().or(lone),
+        Fact::Traceback(t) if t.kind == TracebackKind::Raw && t.chain.iter().any(Exception::is_from_script) => {
+            server().or(lone)
+        }
         Fact::Traceback(_) => None,
         _ => lone.filter(|_| catalog.signature(event.signature).is_some()),
     }

@@ -127,7 +127,7 @@ fn demote_effects(catalog: &Catalog, launches: &Launches, failures: &mut [Failur
 fn moved_on(launches: &Launches, attempt: usize, failure: &Failure, index: usize) -> bool {
     launches
         .machine(attempt, failure.process)
-        .is_some_and(|m| m.advanced_after(index))
+        .is_some_and(|m| m.advanced_after(launches.moment(index)))
 }
 
 fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &Placed) -> Option<Failure> {
@@ -164,7 +164,10 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
             failure.traceback = Some(traceback.kind);
             failure.fatal = matches!(traceback.kind, TracebackKind::Raw | TracebackKind::Native);
             let forwarded = event.speaker.program == Program::Unknown && event.speaker.label.is_some();
-            failure.unproven = forwarded && traceback.kind == TracebackKind::Raw;
+            // A traceback that begins at the script itself has passed every handler.
+            let from_script = traceback.chain.iter().any(Exception::is_from_script);
+            let own_file = launches.processes.get(placed.process).ray_worker && !from_script;
+            failure.unproven = (forwarded || own_file) && traceback.kind == TracebackKind::Raw;
             failure.fatal &= !failure.unproven;
             // Ray raises its own types where the result is asked for, whoever died.
             failure.observed = traceback.kind == TracebackKind::Quoted || exception.kind.starts_with("ray.exceptions.");
