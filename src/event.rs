@@ -170,6 +170,12 @@ impl Exception {
     pub fn is_from_script(&self) -> bool {
         self.frames.first().is_some_and(|f| &*f.function == "<module>")
     }
+
+    /// Whether it left the installed script that was started, which handles none: it ended that process.
+    pub fn left_the_program(&self) -> bool {
+        let installed = |file: &str| file.contains("/bin/") && !file.ends_with(".py");
+        self.is_from_script() && self.frames.first().is_some_and(|f| installed(&f.file))
+    }
 }
 
 /// How a traceback block came into the log.

@@ -403,3 +403,165 @@ fn clocks_that_share_no_moment_are_not_set_right() {
     let report = examine_texts(&nodes);
     assert!(!report.findings.iter().any(|f| f.id == "clocks.differ"));
 }
+
+#[test]
+fn two_nodes_of_ray_have_one_verdict_as_one_stream_and_as_files() {
+    for id in ["flagship-b-ray255-monitor", "flagship-b-ray260-monitor"] {
+        let folder = format!("corpus/{id}.d");
+        let mut lines: Vec<(String, String)> = Vec::new();
+        for (node, file) in [("node-a", "node-a.log"), ("node-b", "node-b/raylet.out")] {
+            let mut last = String::new();
+            for line in Text::read(Path::new(&folder).join(file)).text().lines() {
+                // `05-20 08:16:47` of either program.
+                if let Some(at) = line.find("05-20 ").filter(|at| *at < 80) {
+                    last = line.get(at..at + 14).unwrap_or(&last).to_owned();
+                }
+                lines.push((last.clone(), format!("{node}  | {line}\n")));
+            }
+        }
+        lines.sort_by(|a, b| a.0.cmp(&b.0));
+        let stream = Text::new("both.log", lines.into_iter().map(|(_, line)| line).collect::<String>());
+        let (stream, files) = (examine_texts(&[stream]), examine(&[folder.into()]));
+        assert_eq!(verdict(&stream), verdict(&files), "{id}");
+        assert_eq!(stream.cause.map(|c| c.id).as_deref(), Some("host-mem.ray-monitor"));
+        assert_eq!(stream.root.unwrap().place.node.as_deref(), Some("node-b"));
+    }
+}
+
+#[test]
+fn the_head_node_alone_names_the_rank_that_died_not_the_call_that_noticed() {
+    let report = examine(&["corpus/flagship-b-ray260-monitor.d/node-a.log".into()]);
+    let root = &report.root.as_ref().unwrap().place;
+    assert!(root.text.contains("rank=[1] died unexpectedly"), "{}", root.text);
+    assert_eq!(root.rank, Some(1));
+}
+
+/// A vLLM launch of one GPU whose engine core has the pid, up to the loading of weights.
+fn loading(api: u32, core: u32, at: &str) -> String {
+    let (a, c) = (
+        format!("(APIServer pid={api}) INFO {at}"),
+        format!("(EngineCore pid={core}) INFO {at}"),
+    );
+    format!(
+        "{a}:00 [api_utils.py:339]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.25.1\n\
+         {a}:00 [api_utils.py:273] non-default args: {{'model': '/models/llama-8b', 'max_model_len': 4096}}\n\
+         {a}:02 [model.py:619] Resolved architecture: LlamaForCausalLM\n\
+         {c}:09 [core.py:114] Initializing a V1 LLM engine (v0.25.1) with config: model='/models/llama-8b', tensor_parallel_size=1\n\
+         {c}:12 [parallel_state.py:1607] world_size=1 rank=0 local_rank=0 distributed_init_method=tcp://192.0.2.2:45907 backend=nccl\n\
+         {c}:14 [gpu_model_runner.py:5209] Starting to load model /models/llama-8b...\n"
+    )
+}
+
+const SITE: &str = "/usr/local/lib/python3.12/dist-packages";
+
+/// An attempt that nobody waits for any longer, and one that finds the first one's engine core on the GPU.
+fn two_attempts() -> [String; 2] {
+    let end = format!(
+        "(APIServer pid=3300) Traceback (most recent call last):\n\
+         (APIServer pid=3300)   File \"{SITE}/vllm/v1/engine/utils.py\", line 900, in wait_for_engine_startup\n\
+         (APIServer pid=3300)     raise TimeoutError(\n\
+         (APIServer pid=3300) TimeoutError: Timed out waiting for engine core processes to start. This is often caused by slow weight loading for large models. Waited 600s (configured by VLLM_ENGINE_READY_TIMEOUT_S).\n"
+    );
+    let e = "(EngineCore pid=4410) ERROR 11-25 12:20:14 [core.py:1231] ";
+    let occupied = format!(
+        "{e}EngineCore failed to start.\n\
+         {e}Traceback (most recent call last):\n\
+         {e}  File \"{SITE}/vllm/v1/worker/gpu_worker.py\", line 250, in init_device\n\
+         {e}    raise ValueError(\n\
+         {e}ValueError: Free memory on device cuda:0 (7.91/15.89 GiB) on startup is less than desired GPU memory utilization (0.9, 14.3 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.\n"
+    );
+    // Before weights are loaded, as the check does.
+    let second: String = loading(4400, 4410, "11-25 12:20")
+        .lines()
+        .take(5)
+        .map(|l| format!("{l}\n"))
+        .collect();
+    [loading(3300, 3341, "11-25 11:58") + &end, second + &occupied]
+}
+
+const LISTING: &str = "\
++-----------------------------------------------------------------------------------------+
+| Processes:                                                                              |
+|  GPU   GI   CI              PID   Type   Process name                        GPU Memory |
+|        ID   ID                                                               Usage      |
+|=========================================================================================|
+|    0   N/A  N/A            3341      C   VLLM::EngineCore                       7988MiB |
++-----------------------------------------------------------------------------------------+
+";
+
+#[test]
+fn what_an_earlier_attempt_left_behind_is_named() {
+    let [first, second] = two_attempts();
+    let log = Text::new("serve.log", first + &second);
+    let report = examine_texts(&[log, Text::new("nvidia-smi.txt", LISTING)]);
+    assert_eq!(report.cause.map(|c| c.id).as_deref(), Some("gpu-mem.occupied"));
+    let left = report.findings.iter().find(|f| f.id == "leftover.process");
+    let left = left.map_or("", |f| &f.title);
+    assert_eq!(
+        left,
+        "A leftover process of attempt 1, pid 3341 (EngineCore), holds 7.8 GiB"
+    );
+}
+
+#[test]
+fn the_parts_of_a_rotated_log_hold_one_launch_after_the_other() {
+    let [first, second] = two_attempts();
+    let report = examine_texts(&[Text::new("serve.log", second), Text::new("serve.log.1", first)]);
+    let told: Vec<_> = report.attempts.iter().map(|a| a.cause.as_deref()).collect();
+    assert_eq!(told, [Some("process.startup-timeout"), Some("gpu-mem.occupied")]);
+}
+
+#[test]
+fn two_streams_of_one_program_are_one_output() {
+    let uncaught = format!(
+        "Traceback (most recent call last):\n  \
+         File \"/usr/local/bin/vllm\", line 8, in <module>\n    \
+         sys.exit(main())\n  \
+         File \"{SITE}/vllm/entrypoints/cli/main.py\", line 73, in main\n    \
+         args.dispatch_function(args)\n\
+         OSError: [Errno 28] No space left on device: '/tmp/metrics'\n"
+    );
+    let caught = uncaught.replace(
+        "/usr/local/bin/vllm\", line 8, in <module>",
+        "/usr/lib/python3/foo.py\", line 12, in probe",
+    );
+    let loading = loading(3300, 3341, "11-25 11:58");
+    let ready = loading.clone()
+        + "(APIServer pid=3300) INFO 11-25 11:58:48 [api_server.py:616] Starting vLLM server on http://0.0.0.0:8000\n\
+           (APIServer pid=3300) INFO:     Started server process [3300]\n\
+           (APIServer pid=3300) INFO:     Application startup complete.\n";
+    let said = |out: &str, err: &str| {
+        let report = examine_texts(&[Text::new("job-7.err", err), Text::new("job-7.out", out)]);
+        (report.outcome.id(), report.phase, report.attempts.len())
+    };
+    assert_eq!(said(&loading, &uncaught).0, "failed");
+    // Without a stamp it may have been caught before the server was up; one that left the program ended it.
+    assert_eq!(said(&ready, &caught).0, "healthy");
+    assert_eq!(said(&ready, &uncaught), ("failed", Some("serving".to_owned()), 1));
+}
+
+#[test]
+fn nobody_has_waited_in_vain_while_the_launch_runs() {
+    let log = Text::read("corpus/nccl-64-ranks-one-absent.log");
+    let waiting = Text::new("all.log", &log.text()[..log.text().find("[rank0]").unwrap()]);
+    let report = examine_texts(&[waiting]);
+    assert_eq!(report.outcome.id(), "running");
+    assert!(
+        report
+            .headline
+            .contains("Rank 37 (node-e) has not joined: 63 of 64 ranks wait"),
+        "{}",
+        report.headline
+    );
+}
+
+#[test]
+fn story_and_table_quote_the_root_at_one_line() {
+    for case in common::cases().into_iter().filter(|c| c.log().is_some()) {
+        let report = examine(&[case.log().unwrap()]);
+        let Some(root) = &report.root else { continue };
+        for victim in report.rows.iter().filter(|r| r.victim) {
+            assert_eq!(victim.line, Some(root.place.line), "{}", case.id);
+        }
+    }
+}

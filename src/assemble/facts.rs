@@ -9,7 +9,7 @@ use crate::catalog::schema::Role;
 use crate::event::Program;
 use crate::launch::Launches;
 use crate::launch::machine::Engine;
-use crate::launch::processes::Process;
+use crate::launch::processes::{Process, ProcessId};
 use crate::remedy::evidence::Elsewhere;
 use crate::remedy::{Evidence, patch};
 use crate::report::model::{Launch, LaunchIds, Measurement, Platform};
@@ -110,6 +110,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         .cause
         .as_deref()
         .is_some_and(|cause| GONE_BEFORE.contains(&cause));
+    let active = launches.active(verdict.attempt);
     for index in launches.of_attempt(verdict.attempt) {
         let Some(placed) = launches.events.get(index) else {
             continue;
@@ -168,7 +169,10 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         } else if listed && signature.def.role == Role::Note && may_be_of(root_node, who, launches) {
             let device = root.and_then(|r| launches.processes.get(r.process).device);
             let others = other_holders(event).into_iter().filter(|(pid, _)| {
-                let own = launches.processes.all().iter().any(|p| p.pid == Some(*pid));
+                // A process of an earlier attempt that is still there is another holder.
+                let own = active
+                    .iter()
+                    .any(|&i| launches.processes.get(ProcessId(i)).pid == Some(*pid));
                 !own && facts.other_holders.iter().all(|(known, _)| known != pid)
             });
             let others: Vec<_> = others.filter(|_| is_on(event, device)).collect();

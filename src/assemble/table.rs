@@ -78,7 +78,9 @@ pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
             exit,
             said,
         };
-        let event = failure.map_or(usize::MAX, |(_, f)| f.event);
+        // The victim is told by its root, as in the story, also where a line of its own announces that.
+        let told = root.filter(|_| victim).or(failure.map(|(_, f)| f));
+        let event = told.map_or(usize::MAX, |f| f.event);
         let members = groups.entry(key).or_insert(Members {
             event: usize::MAX,
             of: Vec::new(),

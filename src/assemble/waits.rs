@@ -151,12 +151,21 @@ fn tell_absent(catalog: &Catalog, verdict: &Verdict, arrival: &Arrival, out: &mu
             format!("The logs hold no line of {}", absent_in_words(&quiet))
         }
     };
+    let them = if many { "them" } else { "it" };
+    // While nobody has given up, it may still come.
+    let running = verdict.outcome == Outcome::Running;
+    let never = match (running, many) {
+        (false, _) => "never joined",
+        (true, true) => "have not joined",
+        (true, false) => "has not joined",
+    };
     out.headline = Some(match came.len() {
-        0 => format!("{who} never joined the group of {world} ranks"),
-        1 => format!("{who} never joined: {} waited in vain", ranks_in_words(&came)),
+        0 => format!("{who} {never} the group of {world} ranks"),
+        1 if running => format!("{who} {never}: {} waits for {them}", ranks_in_words(&came)),
+        1 => format!("{who} {never}: {} waited in vain", ranks_in_words(&came)),
         n => format!(
-            "{who} never joined: {n} of {world} ranks waited for {}",
-            if many { "them" } else { "it" }
+            "{who} {never}: {n} of {world} ranks {} for {them}",
+            if running { "wait" } else { "waited" }
         ),
     });
     let sentence = if waiting.is_empty() {

@@ -110,12 +110,12 @@ fn members_of_an_archive_are_inputs() {
         let path = put(dir.path(), name, &bytes);
         let found = discover(&[path], &Limits::default());
         let want = [
-            format!("{name}!/s/worker.log"),
-            format!("{name}!/s/old.log.gz"),
             format!("{name}!/s/empty.log"),
+            format!("{name}!/s/old.log.gz"),
+            format!("{name}!/s/worker.log"),
         ];
         assert_eq!(names(&found, dir.path()), want);
-        assert_eq!(text(&found.inputs[0]), big);
+        assert_eq!(text(&found.inputs[2]), big);
         assert_eq!(text(&found.inputs[1]), "from gzip\n");
         assert_eq!(found.skipped.len(), 3, "{:?}", found.skipped);
     }

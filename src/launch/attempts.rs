@@ -1,12 +1,14 @@
 //! Where one launch ends and the next begins.
 //!
 //! Owns the splitting of restarts. A launch line is a restart only when the launch before it got somewhere or failed
-//! and its processes are not heard again; two servers side by side are one attempt.
+//! and its processes are not heard again; two servers side by side are one attempt. The parts of a rotated log, and the
+//! two streams of one program, are one output.
 
 use std::collections::HashMap;
 
-use super::Placed;
+use super::files::output;
 use super::processes::{ProcessId, Processes};
+use super::{Placed, Source};
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
 use crate::event::{Fact, InputId, TracebackKind};
@@ -15,19 +17,20 @@ use crate::event::{Fact, InputId, TracebackKind};
 const TRAILING: usize = 12;
 
 /// Writes the attempt into every event and gives the number of attempts.
-pub fn split(catalog: &Catalog, processes: &Processes, events: &mut [Placed]) -> usize {
-    let mut per_input: HashMap<InputId, Vec<usize>> = HashMap::new();
+pub fn split(catalog: &Catalog, sources: &[Source], processes: &Processes, events: &mut [Placed]) -> usize {
+    let names: HashMap<InputId, String> = sources.iter().map(|s| (s.input, output(&s.name))).collect();
+    let mut per_output: HashMap<Option<&str>, Vec<usize>> = HashMap::new();
     for (i, placed) in events.iter().enumerate() {
-        per_input.entry(placed.event.place.input).or_default().push(i);
+        let name = names.get(&placed.event.place.input).map(String::as_str);
+        per_output.entry(name).or_default().push(i);
     }
-    let mut inputs: Vec<_> = per_input.into_iter().collect();
-    inputs.sort_by_key(|(input, _)| *input);
-    let boundaries: Vec<Vec<usize>> = inputs
+    let outputs: Vec<Vec<usize>> = per_output.into_values().collect();
+    let boundaries: Vec<Vec<usize>> = outputs
         .iter()
-        .map(|(_, own)| boundaries(catalog, processes, events, own))
+        .map(|own| boundaries(catalog, processes, events, own))
         .collect();
     let attempts = boundaries.iter().map(Vec::len).max().unwrap_or(0) + 1;
-    for ((_, own), starts) in inputs.iter().zip(&boundaries) {
+    for (own, starts) in outputs.iter().zip(&boundaries) {
         // A source with fewer launches than another joined late: its last launch is the last attempt.
         let offset = attempts - 1 - starts.len();
         for &index in own {
@@ -41,7 +44,7 @@ pub fn split(catalog: &Catalog, processes: &Processes, events: &mut [Placed]) ->
     attempts
 }
 
-/// The events of one input at which a new attempt begins; the first launch is no boundary.
+/// The events of one output at which a new attempt begins; the first launch is no boundary.
 fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: &[usize]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut current: Option<Started> = None;

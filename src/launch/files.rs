@@ -91,7 +91,7 @@ fn names_node(name: &str) -> bool {
 }
 
 /// Folder and file name of an output, its parts and streams taken as one.
-fn output(name: &str) -> String {
+pub(super) fn output(name: &str) -> String {
     let path = name.replace('\\', "/");
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
     format!("{folder}/{}", without_endings(file))

@@ -83,7 +83,7 @@ impl Launches {
         let mut processes = Processes::build(catalog, sources);
         let clocks = Clocks::estimate(catalog, sources, &processes);
         let mut events = order::merge(sources, &processes, &clocks);
-        let attempts = attempts::split(catalog, &processes, &mut events);
+        let attempts = attempts::split(catalog, sources, &processes, &mut events);
         let engine = Engine::detect(catalog, &events);
         let machines = machine::run(catalog, engine, &mut processes, &events, attempts);
         Self {

@@ -123,16 +123,23 @@ fn rank(failures: &[Failure], index: usize) -> u8 {
             .iter()
             .skip(index)
             .any(|f| other(f) && f.worth == Worth::Strong && f.traceback.is_some() && never_of_an_end(f));
-        return if before || own { 1 } else { 6 };
+        return if before || own { 1 } else { 7 };
     }
     match failure.worth {
-        Worth::Strong => 5,
-        Worth::Generic | Worth::Unknown => 4,
-        Worth::Weak => 3,
+        Worth::Strong => 6,
+        Worth::Generic | Worth::Unknown => 5,
+        Worth::Weak => 4,
+        // Who tells which process is dead knows more than who lost a peer.
+        Worth::Carrier if tells_of_a_death(failure) => 3,
         Worth::Downstream => 2,
         Worth::Carrier => 1,
         Worth::Line => 0,
     }
+}
+
+/// Whether a parent or an agent tells of the end of another process, and no more than that.
+fn tells_of_a_death(failure: &Failure) -> bool {
+    failure.fatal && failure.traceback.is_none() && failure.process != failure.teller
 }
 
 /// Whether a process that is being ended never fails in this way: settings, weights and memory are refused by checks

@@ -90,8 +90,9 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
         let Some(mut failure) = candidate(catalog, launches, index, &placed) else {
             continue;
         };
-        failure.after_ready = served || ready.first().is_some_and(|&r| r < index);
-        failure.survived = news.iter().any(|&r| r > index)
+        let later = |ready: &usize| came_later(launches, index, &placed, *ready);
+        failure.after_ready = served || ready.first().is_some_and(|r| !later(r));
+        failure.survived = news.iter().any(later)
             || failure.worth < Worth::Carrier
             || !failure.fatal && moved_on(launches, attempt, &failure, index);
         phase::place(catalog, launches, attempt, index, &placed, &mut failure);
@@ -122,6 +123,16 @@ fn demote_effects(catalog: &Catalog, launches: &Launches, failures: &mut [Failur
             reports.push(failure.clone());
         }
     }
+}
+
+/// Whether the launch became ready, at the event `ready`, after the one at `index`. What ended the server's process did
+/// so after it was ready, unless the log proves the contrary.
+fn came_later(launches: &Launches, index: usize, placed: &Placed, ready: usize) -> bool {
+    let ended = match &placed.event.fact {
+        Fact::Traceback(t) => t.kind == TracebackKind::Raw && t.chain.iter().any(Exception::left_the_program),
+        _ => false,
+    };
+    ready > index && (!ended || launches.moment(ready).follows(placed.moment(index)))
 }
 
 fn moved_on(launches: &Launches, attempt: usize, failure: &Failure, index: usize) -> bool {
