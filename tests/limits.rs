@@ -163,6 +163,11 @@ fn causes_of_causes() {
     });
     assert!(peak < 160 * MIB, "{} MiB", peak / MIB);
     assert_eq!(report["outcome"], "failed");
+    assert!(
+        capped(&report).contains("of overlong tracebacks were not kept"),
+        "{}",
+        capped(&report)
+    );
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn take(out: &mut Captured, name: &str, text: &str) {
         "ep" => out.identity.coords.ep = rank(text),
         "device" => out.identity.device = rank(text),
         "host" => out.identity.host = Some(text.into()),
-        "version" => out.identity.version = Some(text.into()),
+        "version" => out.identity.version = Some(version(text).into()),
         "model" => out.identity.model = Some(text.into()),
         "method" => out.method = Some(text.into()),
         "inner" => out.inner = Some(text.to_owned()),
@@ -191,6 +191,16 @@ pub fn size_gib(text: &str) -> Option<f64> {
     (size.abs() < NO_SIZE).then_some(size)
 }
 
+/// A version without the word of another line that is printed right behind it: `0.11.0ValueError: …`. No release is
+/// spelled with a capital letter; a local part (`+CUDA124`) may be.
+fn version(text: &str) -> &str {
+    let release = text.split('+').next().unwrap_or(text);
+    match release.find(|c: char| c.is_ascii_uppercase()) {
+        Some(at) if at > 0 => text.split_at(at).0,
+        _ => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,6 +259,19 @@ mod tests {
             );
         }
         assert_eq!(sort(&[("exit_code".to_owned(), "99999999999")]).exit, None);
+    }
+
+    #[test]
+    fn a_version_ends_where_another_line_begins() {
+        for (printed, meant) in [
+            ("0.11.0ValueError", "0.11.0"),
+            ("0.11.0rc2INFO", "0.11.0rc2"),
+            ("0.6.3.post1", "0.6.3.post1"),
+            ("0.4.1+CUDA124", "0.4.1+CUDA124"),
+            ("v1", "v1"),
+        ] {
+            assert_eq!(version(printed), meant);
+        }
     }
 
     #[test]

@@ -138,6 +138,9 @@ pub struct SignatureDef {
     /// The text says only that a step failed: a reason beside it in the same message counts before it.
     #[serde(default)]
     pub vague: bool,
+    /// The text is only the code that a library returned: why it did stands in a line before it, or in none of this log.
+    #[serde(default)]
+    pub code_only: bool,
     /// Signature ids, cause ids or `family.*` that this one explains whatever the order of lines.
     #[serde(default)]
     pub explains: Vec<String>,

@@ -28,6 +28,8 @@ pub struct Basis<'a> {
     pub phase_agrees: Option<bool>,
     /// Failures that the root explains, copies not counted.
     pub explained: usize,
+    /// Whether another process reported a failure that the root would explain long before the root was stated.
+    pub preceded: bool,
     /// How a process other than the root's teller printed the same cause, best first.
     pub witness: Option<Option<TracebackKind>>,
     /// Failures of other causes, earlier than the root, that nothing explains.
@@ -36,6 +38,8 @@ pub struct Basis<'a> {
     pub contested: bool,
     /// Whether the root's line tells of one try of several.
     pub retried: bool,
+    /// Whether the root's line is only the code that a library returned.
+    pub code_only: bool,
     /// Whether anything shows that the launch ended: a carrier, an exit, an uncaught exception.
     pub end_shown: bool,
     /// Whether the launch's own beginning is in the log.
@@ -59,7 +63,7 @@ pub struct Confidence {
 
 /// Weighs the evidence.
 pub fn weigh(basis: &Basis<'_>) -> Confidence {
-    let (ceiling, pieces) = (ceiling(basis.root.worth), evidence(basis));
+    let (ceiling, pieces) = (ceiling(basis), evidence(basis));
     let (mut odds, mut before) = (0.0_f64, 0.0);
     let mut terms = Vec::with_capacity(pieces.len());
     for (name, weight) in pieces {
@@ -74,9 +78,10 @@ pub fn weigh(basis: &Basis<'_>) -> Confidence {
     }
 }
 
-/// What a root of this worth is right about at best.
-fn ceiling(worth: Worth) -> f64 {
-    match worth {
+/// What such a root is right about at best.
+fn ceiling(basis: &Basis<'_>) -> f64 {
+    match basis.root.worth {
+        Worth::Strong | Worth::Generic if basis.code_only => 0.69,
         Worth::Strong => 0.99,
         Worth::Generic => 0.89,
         Worth::Unknown | Worth::Weak => 0.69,
@@ -129,6 +134,9 @@ fn evidence(basis: &Basis<'_>) -> Vec<(&'static str, f64)> {
     }
     if basis.explained > 0 {
         add("explains what followed", 0.5);
+    }
+    if basis.preceded {
+        add("a report of the failure is older than the root", -0.9);
     }
     if basis.end_shown {
         add("the log shows the end", 0.3);

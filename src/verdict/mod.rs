@@ -124,6 +124,7 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
         .any(|f| later(f) && f.process != root.process);
     let basis = confidence::Basis {
         root,
+        preceded: preceded(launches, verdict, root),
         by_signature: signature.is_some(),
         named_by_phase: signature.is_some_and(|s| s.def.cause.as_deref().is_some_and(|c| c.ends_with(".*"))),
         phase_agrees: agrees.map(|(s, phase)| s.def.phases.iter().any(|p| p == phase)),
@@ -131,6 +132,7 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
         witness: witness(failures, root),
         rivals: open.len(),
         contested,
+        code_only: signature.is_some_and(|s| s.def.code_only),
         retried: root.retried,
         end_shown: failures
             .iter()
@@ -150,6 +152,29 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
     verdict.rivals = rivals(failures, root_index, &cause, &copies, verdict.confidence);
     verdict.suspects = suspects(catalog, verdict, &cause, basis.names_by_guess());
     verdict.cause = Some(cause);
+}
+
+/// Seconds by which a report is older than its root: more than clocks of nodes differ, less than launches lie apart.
+const OLDER: std::ops::Range<f64> = 30.0..1800.0;
+
+/// Whether a failure of another process that the root would explain is stamped before it, in the same way.
+fn preceded(launches: &Launches, verdict: &Verdict, root: &Failure) -> bool {
+    let stamp = |f: &Failure| launches.events.get(f.event)?.event.place.time.as_ref();
+    let Some(stated) = stamp(root) else { return false };
+    let older = |f: &Failure| {
+        stamp(f)
+            .filter(|told| told.offset.is_some() == stated.offset.is_some())
+            .and_then(|told| stated.seconds_since(told))
+            .is_some_and(|seconds| OLDER.contains(&seconds))
+    };
+    let explains = |i: usize| {
+        verdict
+            .explained
+            .iter()
+            .any(|(e, reason)| *e == i && *reason != Reason::Copy)
+    };
+    let mut all = verdict.failures.iter().enumerate();
+    all.any(|(i, f)| f.teller != root.teller && (explains(i) || f.worth == Worth::Carrier) && older(f))
 }
 
 /// How another process than the root's teller printed the same cause; a traceback goes before a mere line.

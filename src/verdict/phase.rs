@@ -11,6 +11,9 @@ use crate::launch::machine::Engine;
 use crate::launch::processes::{ProcessId, ProcessRole};
 use crate::launch::{Launches, Placed};
 
+/// An out-of-memory of which no phase is known for certain.
+const UNPLACED: &str = "gpu-oom.other";
+
 /// What a phase rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PhaseBasis {
@@ -50,6 +53,7 @@ pub fn place(
     let marker = launches
         .phase_before(attempt, failure.process, index)
         .map(|phase| fitted(launches.engine, own.map_or(&[], |s| &s.def.phases), phase).to_owned());
+    let marker_stands = marker.is_some();
     let teller_is_observer = matches!(
         launches.processes.get(failure.process).role,
         ProcessRole::Observer | ProcessRole::RayDaemon | ProcessRole::Main | ProcessRole::Driver
@@ -97,6 +101,8 @@ pub fn place(
     };
     failure.phase = phase;
     failure.phase_basis = basis;
+    // The forward pass runs in many phases: where the log shows neither its caller nor a marker, which one is not known.
+    let unsure = forward && failure.site.deferred && basis == PhaseBasis::Frame && !marker_stands;
     // Ray's daemons are the cluster: whatever they do at their start, the launch is joining it.
     let early = |phase: &str| launches.engine.tier(phase) < launches.engine.tier("cluster-join");
     let daemon = launches.processes.get(failure.process).role == ProcessRole::RayDaemon;
@@ -117,6 +123,7 @@ pub fn place(
     resolve_by_phase(
         failure,
         event.figures.iter().any(|f| &*f.name == "tried_to_allocate_gib"),
+        unsure,
     );
 }
 
@@ -177,7 +184,8 @@ fn filled_up(failure: &Failure) -> bool {
 
 /// `gpu-oom.*`: the allocation is named after the phase it failed in.
 /// A bare "CUDA error: out of memory" of a process that shows no phase comes from its first use of the device.
-fn resolve_by_phase(failure: &mut Failure, with_sizes: bool) {
+/// A phase that is not sure names none.
+fn resolve_by_phase(failure: &mut Failure, with_sizes: bool, unsure: bool) {
     if failure.cause.as_deref() != Some("gpu-oom.*") {
         return;
     }
@@ -188,10 +196,14 @@ fn resolve_by_phase(failure: &mut Failure, with_sizes: bool) {
         .as_ref()
         .filter(|c| !(with_sizes && c.starts_with("host-mem.")))
     {
+        if cause == UNPLACED {
+            failure.worth = Worth::Generic;
+        }
         failure.cause = Some(cause.clone());
         return;
     }
     let cause = match failure.phase.as_deref() {
+        _ if unsure => UNPLACED,
         Some("process-start" | "config" | "cluster-join" | "device-init") => "gpu-oom.context",
         Some("distributed-init") => "gpu-oom.nccl",
         Some("model-fetch" | "weight-load") => "gpu-oom.weights",
@@ -206,10 +218,10 @@ fn resolve_by_phase(failure: &mut Failure, with_sizes: bool) {
             failure.phase_basis = PhaseBasis::Cause;
             "gpu-oom.context"
         }
-        _ => "gpu-oom.other",
+        _ => UNPLACED,
     };
     failure.cause = Some(cause.to_owned());
-    if cause == "gpu-oom.other" {
+    if cause == UNPLACED {
         failure.worth = Worth::Generic;
     }
 }
@@ -228,7 +240,7 @@ pub fn share(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &
     };
     let framed: Vec<_> = failures
         .iter()
-        .filter(|f| f.phase_basis == PhaseBasis::Frame)
+        .filter(|f| f.phase_basis == PhaseBasis::Frame && f.cause.as_deref() != Some(UNPLACED))
         .filter_map(|f| Some((f.event, id(f)?, f.phase.clone()?)))
         .collect();
     let guessed = |f: &&mut Failure| f.phase_basis <= PhaseBasis::Others && by_phase(f);
@@ -260,7 +272,7 @@ pub fn share(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &
 fn renamed(failure: &mut Failure) {
     failure.cause = Some("gpu-oom.*".to_owned());
     failure.worth = Worth::Strong;
-    resolve_by_phase(failure, true);
+    resolve_by_phase(failure, true, false);
 }
 
 fn share_equal(failures: &mut [Failure]) {
@@ -368,7 +380,7 @@ fn take_from_method(catalog: &Catalog, launches: &Launches, attempt: usize, fail
 fn settle(failure: &mut Failure, phase: &str, basis: PhaseBasis) {
     failure.phase = Some(phase.to_owned());
     failure.phase_basis = basis;
-    if failure.cause.as_deref() == Some("gpu-oom.other") {
+    if failure.cause.as_deref() == Some(UNPLACED) {
         renamed(failure);
     }
 }

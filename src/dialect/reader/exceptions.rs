@@ -81,6 +81,7 @@ impl Reader<'_> {
             first_line: place.line,
             last_line: place.line,
             torn: false,
+            cut: 0,
             bare: true,
             key: 0,
             opener: Mark { place, speaker },
@@ -98,6 +99,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn block(&mut self, block: Block<Mark>) {
+        self.cut += block.cut;
         let kind = match block.shape {
             Shape::Ignored => TracebackKind::Ignored,
             Shape::Native => TracebackKind::Native,

@@ -104,6 +104,8 @@ pub struct Reader<'c> {
     lines: u64,
     /// Events that were not worth keeping.
     repeated: u64,
+    /// Parts of tracebacks that were more than is kept.
+    cut: u64,
     root_seen: bool,
     end_seen: bool,
     launching: Vec<Origin>,
@@ -149,6 +151,7 @@ impl<'c> Reader<'c> {
             last_stamp: None,
             lines: 0,
             repeated: 0,
+            cut: 0,
             root_seen: false,
             end_seen: false,
             launching: Vec::new(),
@@ -200,6 +203,12 @@ impl<'c> Reader<'c> {
                 "{} events between the first and the last ones were counted but not kept: they would take too much \
                  memory",
                 self.events.dropped
+            ));
+        }
+        if self.cut > 0 {
+            capped.push(format!(
+                "{} frames, lines of messages and chained exceptions of overlong tracebacks were not kept",
+                self.cut
             ));
         }
         if self.heard.len() >= MAX_SPEAKERS {

@@ -74,7 +74,9 @@ impl Reader<'_> {
             .or_else(|| ray.and_then(|r| r.pid))
             .or(tag.pid)
             .and_then(event::pid);
-        let rank = head.rank.or(tag.rank).and_then(event::rank);
+        // A launcher numbers its tasks. Where the line says which process of a task speaks, that number is not its rank.
+        let task = tag.rank.filter(|_| head.label.is_none() && head.coords.is_empty());
+        let rank = head.rank.or(task).and_then(event::rank);
         let program = match (head.program, ray) {
             (Program::Unknown, Some(r)) if matches!(&*r.name, "raylet" | "autoscaler" | "gcs_server") => Program::Ray,
             (program, _) => program,

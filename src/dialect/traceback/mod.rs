@@ -81,6 +81,8 @@ pub struct Block<P> {
     pub last_line: u64,
     /// Whether the end is missing.
     pub torn: bool,
+    /// Frames, lines of messages and chained exceptions that were more than is kept.
+    pub cut: u64,
     /// Whether there was no traceback above the exception line.
     pub bare: bool,
     /// The key it was opened with.
@@ -319,6 +321,7 @@ impl<P: Clone> Assembler<P> {
             first_line: line.no,
             last_line: line.no,
             torn: false,
+            cut: 0,
             bare: false,
             key,
             opener: place(),

@@ -35,7 +35,7 @@ pub(super) fn step<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, pla
             }
             State::Frames => {}
         }
-        push_frame(&mut open.current.frames, frame);
+        push_frame(open, frame);
         open.flat = !text.starts_with(' ');
         open.block.last_line = line.no;
         return Step::Kept;
@@ -137,6 +137,8 @@ pub(super) fn step_message<P: Clone>(
     if open.bytes + text.len() <= MAX_MESSAGE_BYTES {
         open.bytes += text.len() + 1;
         open.current.lines.push((text.trim_end().to_owned(), place()));
+    } else {
+        open.block.cut += 1;
     }
     open.block.last_line = line.no;
     Step::Kept
@@ -158,7 +160,7 @@ pub(super) fn step_native<P>(open: &mut Open<P>, text: &str, line: Line<'_>) -> 
     }
     match native_frame(text) {
         Some(frame) => {
-            push_frame(&mut open.current.frames, frame);
+            push_frame(open, frame);
             open.block.last_line = line.no;
             Step::Kept
         }
@@ -174,6 +176,7 @@ pub(super) fn push_current<P: Clone>(open: &mut Open<P>) {
         return;
     }
     if open.block.chain.len() >= MAX_CHAIN {
+        open.block.cut += 1;
         return;
     }
     // What is nested in an exception is older than it: it goes in front of its carrier.
@@ -185,9 +188,11 @@ pub(super) fn push_current<P: Clone>(open: &mut Open<P>) {
     }
 }
 
-pub(super) fn push_frame(frames: &mut Vec<RawFrame>, frame: RawFrame) {
+pub(super) fn push_frame<P>(open: &mut Open<P>, frame: RawFrame) {
+    let frames = &mut open.current.frames;
     if frames.len() >= MAX_FRAMES {
         frames.remove(MAX_FRAMES / 2);
+        open.block.cut += 1;
     }
     frames.push(frame);
 }
