@@ -227,10 +227,7 @@ impl Catalog {
 }
 
 /// What texts define, one after the other, each as `read` understands it.
-fn defined(
-    texts: &[(&str, &str)],
-    read: impl Fn(&str) -> Result<DataFile, String>,
-) -> Result<DataFile, CatalogError> {
+fn defined(texts: &[(&str, &str)], read: impl Fn(&str) -> Result<DataFile, String>) -> Result<DataFile, CatalogError> {
     let mut all = DataFile::default();
     for (file, text) in texts {
         let mut one = read(text).map_err(|text| CatalogError::Syntax {

@@ -65,9 +65,9 @@ fn members_are_read_however_they_are_packed() {
         ("d/.hidden", b"x", CompressionMethod::STORE),
         ("core", b"\x7fELF\x02", CompressionMethod::STORE),
     ]));
-    let want = ["d/one.log", "two.log", "three.log", "four.log.zst", "d/five.log"];
+    let want = ["d/five.log", "d/one.log", "four.log.zst", "three.log", "two.log"];
     assert_eq!(names(&found), want);
-    let whole = [text(), b"INFO two\n".to_vec(), text(), text(), Vec::new()];
+    let whole = [Vec::new(), text(), text(), text(), b"INFO two\n".to_vec()];
     for (input, want) in found.inputs.iter().zip(whole) {
         assert_eq!(read(input), (want, vec![]), "{}", input.name);
     }
