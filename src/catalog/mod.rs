@@ -230,16 +230,11 @@ impl Catalog {
 fn defined(texts: &[(&str, &str)], read: impl Fn(&str) -> Result<DataFile, String>) -> Result<DataFile, CatalogError> {
     let mut all = DataFile::default();
     for (file, text) in texts {
-        let mut one = read(text).map_err(|text| CatalogError::Syntax {
+        let one = read(text).map_err(|text| CatalogError::Syntax {
             file: (*file).to_owned(),
             text,
         })?;
-        all.signature.append(&mut one.signature);
-        all.frame.append(&mut one.frame);
-        all.place.append(&mut one.place);
-        all.exception.append(&mut one.exception);
-        all.cause.append(&mut one.cause);
-        all.remedy.append(&mut one.remedy);
+        all.take_entries(one);
     }
     Ok(all)
 }

@@ -235,8 +235,7 @@ pub(super) fn join(all: &mut DataFile, files: &[RuleFile]) -> Result<usize, Cata
     }
     let before = all.signature.len();
     for file in files {
-        let mut own = file.rules.clone();
-        for (table, id) in entries(&own) {
+        for (table, id) in entries(&file.rules) {
             if built_in.iter().any(|known| known == id) && ids(all).any(|known| known == id) {
                 let text = format!("`{id}` is built in");
                 let help = "give the entry another id; [[extend.signature]], [[extend.cause]] and [[extend.remedy]] \
@@ -244,12 +243,7 @@ pub(super) fn join(all: &mut DataFile, files: &[RuleFile]) -> Result<usize, Cata
                 return Err(file.fault(Part::entry(table, id), text, help).into());
             }
         }
-        all.signature.append(&mut own.signature);
-        all.frame.append(&mut own.frame);
-        all.place.append(&mut own.place);
-        all.exception.append(&mut own.exception);
-        all.cause.append(&mut own.cause);
-        all.remedy.append(&mut own.remedy);
+        all.take_entries(file.rules.clone());
     }
     Ok(all.signature.len() - before)
 }

@@ -464,6 +464,18 @@ pub struct DataFile {
     pub extend: ExtendDef,
 }
 
+impl DataFile {
+    /// Takes over the entries of another file, behind its own. What that one silences and extends is not taken over.
+    pub fn take_entries(&mut self, mut other: Self) {
+        self.signature.append(&mut other.signature);
+        self.frame.append(&mut other.frame);
+        self.place.append(&mut other.place);
+        self.exception.append(&mut other.exception);
+        self.cause.append(&mut other.cause);
+        self.remedy.append(&mut other.remedy);
+    }
+}
+
 /// Parts of entries, each with the `id` of a built-in one: a list is added to its list, anything else stands in place
 /// of what is there.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]

@@ -8,7 +8,7 @@ use super::select::{Advice, advise};
 use super::versions::Range;
 use super::{conditions, formulas, template};
 use crate::catalog::Catalog;
-use crate::catalog::schema::Role;
+use crate::catalog::schema::{CHANGES, OWNERS, RETRIES, RISKS, Role};
 
 fn catalog() -> &'static Catalog {
     Catalog::shared().expect("the data files are valid")
@@ -95,11 +95,7 @@ fn every_remedy_is_well_formed() {
             remedy.versions.is_empty() || remedy.engines.len() == 1,
             "{id}: versions of which engine?"
         );
-        assert!(
-            ["low", "medium", "high"].contains(&remedy.risk.as_str()),
-            "{id}: risk {}",
-            remedy.risk
-        );
+        assert!(RISKS.contains(&remedy.risk.as_str()), "{id}: risk {}", remedy.risk);
         let formula = remedy.formula.as_deref();
         assert!(
             formula.is_none_or(|name| formulas::named(name).is_some()),
@@ -121,11 +117,7 @@ fn every_remedy_is_well_formed() {
         assert!(!remedy.sources.is_empty(), "{id}: no source");
         assert!(!remedy.change.is_empty(), "{id}: no change");
         for change in &remedy.change {
-            assert!(
-                ["flag", "env", "command", "config"].contains(&change.kind.as_str()),
-                "{id}: {}",
-                change.kind
-            );
+            assert!(CHANGES.contains(&change.kind.as_str()), "{id}: {}", change.kind);
             assert!(!template::needs_formula(&change.name), "{id}: name without default");
         }
         let pair = remedy.pair_with.as_deref();
@@ -157,24 +149,12 @@ fn every_cause_is_well_formed() {
         for other in &cause.often {
             assert!(other != id && catalog().cause(other).is_some(), "{id}: often {other}");
         }
-        let verdicts = ["pointless", "after-change", "may-help", "unknown"];
         assert!(
-            verdicts.contains(&cause.retry.verdict.as_str()),
+            RETRIES.contains(&cause.retry.verdict.as_str()),
             "{id}: {}",
             cause.retry.verdict
         );
-        let owners = [
-            "launch-config",
-            "node",
-            "cluster",
-            "network",
-            "image",
-            "model",
-            "engine-bug",
-            "external",
-            "unknown",
-        ];
-        assert!(owners.contains(&cause.owner.as_str()), "{id}: {}", cause.owner);
+        assert!(OWNERS.contains(&cause.owner.as_str()), "{id}: {}", cause.owner);
         for entry in &cause.next_evidence {
             assert!(
                 entry.when.iter().all(|c| conditions::is_known(c)),
