@@ -233,3 +233,72 @@ fn a_log_that_is_written_all_the_time_has_an_end() {
         assert_eq!(records(&scanned).len(), 1);
     });
 }
+
+/// A ZIP archive of one member, which is encrypted.
+fn encrypted() -> Vec<u8> {
+    let both = |head: &[u8]| {
+        let mut bytes = head.to_vec();
+        // Version, flags, method, time, date, checksum, both sizes, lengths of the name and of what is added.
+        for field in [20u16, 1, 0, 0, 0, 0, 0, 4, 0, 4, 0, 5, 0] {
+            bytes.extend(field.to_le_bytes());
+        }
+        bytes
+    };
+    let mut zip = both(b"PK\x03\x04");
+    zip.extend(b"a.logabcd");
+    let directory = u32::try_from(zip.len()).unwrap();
+    zip.extend(both(b"PK\x01\x02\x14\0"));
+    zip.extend([0; 14]);
+    zip.extend(b"a.log");
+    let size = u32::try_from(zip.len()).unwrap() - directory;
+    zip.extend(b"PK\x05\x06\0\0\0\0\x01\0\x01\0");
+    zip.extend(size.to_le_bytes());
+    zip.extend(directory.to_le_bytes());
+    zip.extend([0; 2]);
+    zip
+}
+
+#[test]
+fn a_file_of_a_launch_that_is_not_read_is_named_and_counts_for_the_status() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::create_dir_all(at("run")).unwrap();
+    fs::write(at("run/rank0.log"), failed_log()).unwrap();
+    // A picture beside the logs is no loss.
+    fs::write(at("run/loss.png"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").unwrap();
+    let scan = |more: &[&str]| run(dir.path(), &[&["scan", "run"], more].concat());
+    assert_eq!(status(&scan(&[])), 0);
+    fs::write(at("run/rank1.zip"), encrypted()).unwrap();
+    let output = scan(&["--summary"]);
+    assert_eq!(status(&output), 4);
+    let record = &records(&output)[0];
+    assert_eq!(record["outcome"], "failed");
+    assert_eq!(
+        record["scan"]["unread"][0]["input"], "run/rank1.zip!/a.log",
+        "{}",
+        record["scan"]
+    );
+    assert_eq!(record["scan"]["unread"].as_array().unwrap().len(), 1);
+    let said = text(&output.stderr);
+    assert!(said.contains("coroner: run/rank1.zip!/a.log: "), "{said}");
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("1 file of the launches could not be read, or not to the end."),
+        "{said}"
+    );
+    assert!(said.contains("Inputs that could not be read"), "{said}");
+    // Its record says so too when it is taken over.
+    for _ in 0..2 {
+        assert_eq!(status(&scan(&["--resume", "--output", "out.ndjson"])), 4);
+    }
+}
+
+#[test]
+fn a_folder_has_one_name_however_it_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("run")).unwrap();
+    fs::write(dir.path().join("run/rank0.log"), failed_log()).unwrap();
+    for root in ["run", "run/", "run//", "run/."] {
+        assert_eq!(records(&run(dir.path(), &["scan", root]))[0]["source"], "run", "{root}");
+    }
+}

@@ -121,6 +121,16 @@ pub struct Scan {
     pub content: Option<String>,
     pub modified: Option<String>,
     pub basis: Option<String>,
+    pub unread: Vec<Unread>,
+}
+
+/// A file of a report that was not read, or not to its end.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs, reason = "the fields are those of the report")]
+pub struct Unread {
+    pub input: String,
+    pub why: String,
 }
 
 impl Digest {

@@ -44,8 +44,13 @@ impl Record {
         }
     }
 
-    fn report(report: &Report, origin: &Origin, basis: &str) -> Self {
-        let scan = json!({"content": origin.content, "modified": origin.modified.map(stamp), "basis": basis});
+    fn report(report: &Report, unread: &[SkippedReport], origin: &Origin, basis: &str) -> Self {
+        let mut scan = json!({"content": origin.content, "modified": origin.modified.map(stamp), "basis": basis});
+        if !unread.is_empty()
+            && let Some(scan) = scan.as_object_mut()
+        {
+            scan.insert("unread".to_owned(), json!(unread));
+        }
         Self {
             source: report.source.clone(),
             line: line_with(report, "scan", scan),
@@ -165,9 +170,16 @@ impl Bench<'_> {
         match report {
             Err(text) => self.error(source, "program.panic", &text),
             Ok((_, Some(text))) => self.error(source, "input.unreadable", &text),
-            Ok((report, None)) => Record::report(&report, origin, self.basis),
+            Ok((report, None)) => Record::report(&report, &missed(&report, skipped), origin, self.basis),
         }
     }
+}
+
+/// The files of a report that were not read, or not to their end. `left_out` is what the report was told first.
+fn missed(report: &Report, left_out: &[Skipped]) -> Vec<SkippedReport> {
+    let passed_over = |n: usize| left_out.get(n).is_some_and(|s| s.kind == SkipKind::PassedOver);
+    let told = report.examined.skipped.iter().enumerate();
+    told.filter(|(n, _)| !passed_over(*n)).map(|(_, s)| s.clone()).collect()
 }
 
 /// Why nothing at all was read, if so. An empty file is read: there is nothing in it.

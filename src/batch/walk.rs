@@ -63,7 +63,8 @@ pub type Clash = Arc<AtomicBool>;
 /// # Errors
 /// When one of the globs is none.
 pub fn walk(choice: Choice) -> Result<Walk, ignore::Error> {
-    let mut roots = choice.roots;
+    // What `logs/` names is called like what `logs` names.
+    let mut roots: Vec<PathBuf> = choice.roots.iter().map(|root| root.components().collect()).collect();
     roots.sort();
     let real: Vec<PathBuf> = roots.iter().filter_map(|r| r.canonicalize().ok()).collect();
     // A path below another one would be scanned twice.

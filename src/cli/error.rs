@@ -185,7 +185,7 @@ pub enum CliError {
     /// A table in Parquet cannot be made.
     #[error("{0}")]
     #[diagnostic(help("--format csv has the same columns"))]
-    Parquet(#[source] std::io::Error),
+    Parquet(std::io::Error),
     /// A binary format on a terminal.
     #[error("--format parquet is not for a terminal")]
     #[diagnostic(help("add --output FILE"))]

@@ -12,9 +12,21 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::remark;
 use crate::batch::walk::{Choice, Found, walk};
+use crate::report::model::Outcome;
+use crate::report::text::count;
 
 /// Unreadable inputs that are named; the records name all.
 const NAMED: u64 = 20;
+
+/// The outcomes, in the order in which they are counted; a narrow terminal cuts the last ones off.
+const OUTCOMES: [Outcome; 6] = [
+    Outcome::Failed,
+    Outcome::Degraded,
+    Outcome::Running,
+    Outcome::Healthy,
+    Outcome::Stopped,
+    Outcome::NoLaunch,
+];
 
 /// The bar with its counts.
 pub struct Progress {
@@ -23,9 +35,7 @@ pub struct Progress {
     done: u64,
     total: Arc<AtomicU64>,
     ended: Arc<AtomicBool>,
-    failed: u64,
-    healthy: u64,
-    other: u64,
+    outcomes: [(&'static str, u64); OUTCOMES.len()],
     unread: u64,
 }
 
@@ -40,22 +50,20 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(None, target);
         // The templates are constant; were one wrong, the bar would look plain.
         let style = |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.set_style(style("{spinner} {bytes} {binary_bytes_per_sec} {wide_msg}"));
+        bar.set_style(style("{spinner} {bytes} {binary_bytes_per_sec}\n{wide_msg}"));
         let progress = Self {
             bar,
             quiet,
             done: 0,
             total: Arc::default(),
             ended: Arc::default(),
-            failed: 0,
-            healthy: 0,
-            other: 0,
+            outcomes: OUTCOMES.map(|outcome| (outcome.id(), 0)),
             unread: 0,
         };
         if shown {
             progress.bar.enable_steady_tick(Duration::from_millis(200));
             let whole =
-                style("{bar:24} {percent}% {bytes} of {total_bytes} {binary_bytes_per_sec}, {eta} left {wide_msg}");
+                style("{bar:24} {percent}% {bytes} of {total_bytes} {binary_bytes_per_sec}, {eta} left\n{wide_msg}");
             progress.count(choice.clone(), whole);
         }
         progress
@@ -90,10 +98,8 @@ impl Progress {
 
     /// A report with this outcome was made.
     pub fn report(&mut self, outcome: &str) {
-        match outcome {
-            "failed" => self.failed += 1,
-            "healthy" | "stopped" => self.healthy += 1,
-            _ => self.other += 1,
+        if let Some((_, n)) = self.outcomes.iter_mut().find(|(name, _)| *name == outcome) {
+            *n += 1;
         }
     }
 
@@ -113,20 +119,49 @@ impl Progress {
         if self.bar.is_hidden() {
             return;
         }
-        let of = match self.total.load(Ordering::Relaxed) {
-            0 => String::new(),
-            total => format!(" of {total}"),
-        };
-        let (done, failed, healthy) = (self.done, self.failed, self.healthy);
-        let (other, unread) = (self.other, self.unread);
-        self.bar.set_message(format!(
-            "{done}{of}: {failed} failed, {healthy} healthy, {other} other, {unread} unreadable"
-        ));
+        self.bar.set_message(self.counts());
+    }
+
+    /// How many incidents are done, and what came out.
+    fn counts(&self) -> String {
+        let mut text = count(self.done);
+        match self.total.load(Ordering::Relaxed) {
+            0 => {}
+            total => text.push_str(&format!(" of {}", count(total))),
+        }
+        let unread = ("unreadable", self.unread);
+        let told = self.outcomes.iter().chain([&unread]).filter(|(_, n)| *n > 0);
+        for (n, (name, number)) in told.enumerate() {
+            text.push_str(if n == 0 { ": " } else { ", " });
+            text.push_str(&format!("{} {name}", count(*number)));
+        }
+        text
     }
 
     /// Removes the bar.
     pub fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_outcome_has_its_count() {
+        let mut progress = Progress::start(&Choice::default(), true);
+        assert_eq!(progress.counts(), "0");
+        for (outcome, times) in [("no-launch", 2), ("failed", 1200), ("stopped", 1)] {
+            (0..times).for_each(|_| progress.report(outcome));
+        }
+        (0..1203).for_each(|_| progress.examined(10));
+        progress.unread("a", "no");
+        progress.total.store(20_000, Ordering::Relaxed);
+        assert_eq!(
+            progress.counts(),
+            "1,203 of 20,000: 1,200 failed, 1 stopped, 2 no-launch, 1 unreadable"
+        );
     }
 }

@@ -308,6 +308,10 @@ impl Sink for Desk {
                 self.tally.read += 1;
                 self.tally.chosen += u64::from(self.fail_on.chooses(outcome, digest.cause_id()));
                 self.progress.report(outcome);
+                self.tally.unread += digest.scan.unread.len() as u64;
+                for file in &digest.scan.unread {
+                    self.progress.unread(&file.input, &file.why);
+                }
             }
             (None, error) => {
                 self.tally.unread += 1;

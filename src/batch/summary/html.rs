@@ -17,7 +17,7 @@ const STYLE: &str = "\
 body{font:15px/1.45 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#1b1b1b;background:#fff}\
 h2{margin-top:2em;font-size:1.15em}table{border-collapse:collapse;width:100%}\
 th,td{text-align:left;padding:.2em .7em .2em 0;border-bottom:1px solid #ddd;vertical-align:top;overflow-wrap:anywhere}\
-.n{text-align:right;white-space:nowrap}svg{width:100%;height:auto;border-bottom:1px solid #bbb}svg text{font-size:11px}\
+.n,.d{white-space:nowrap}.n{text-align:right}svg{width:100%;height:auto;border-bottom:1px solid #bbb}svg text{font-size:11px}\
 .legend{font-size:.85em;color:#444}.legend span{margin-left:1em}.legend i{display:inline-block;width:.8em;height:.8em;\
 margin-right:.3em}";
 
@@ -50,6 +50,7 @@ pub fn html(page: &Page, summary: &Summary) -> String {
     for section in &page.sections {
         let class = |n: usize| match section.columns.get(n) {
             Some(name) if name.starts_with('#') => " class=\"n\"",
+            Some(&("first" | "last")) => " class=\"d\"",
             _ => "",
         };
         let _ = write!(out, "<h2>{}</h2>\n<table><tr>", escape(&section.title));

@@ -47,6 +47,8 @@ pub struct Summary {
     unread: u64,
     /// Inputs that are read and are no log of a launch.
     other: u64,
+    /// Files of reports that were not read, or not to their end.
+    missed: u64,
     unread_examples: Vec<(String, String)>,
     failed: u64,
     left_out: u64,
@@ -86,12 +88,13 @@ impl Summary {
         self.records += 1;
         let Some(outcome) = digest.outcome.as_deref() else {
             self.unread += 1;
-            if self.unread_examples.len() < NAMED {
-                let why = digest.error.as_ref().map(|e| e.text.clone()).unwrap_or_default();
-                self.unread_examples.push((digest.source.clone(), why));
-            }
+            self.name_unread(&digest.source, digest.error.as_ref().map_or("", |e| e.text.as_str()));
             return;
         };
+        for file in &digest.scan.unread {
+            self.missed += 1;
+            self.name_unread(&file.input, &file.why);
+        }
         self.outcomes.add(outcome, "", digest);
         if outcome == NO_LAUNCH {
             self.other += 1;
@@ -113,6 +116,12 @@ impl Summary {
         }
         if outcome == "failed" {
             self.failure(digest);
+        }
+    }
+
+    fn name_unread(&mut self, input: &str, why: &str) {
+        if self.unread_examples.len() < NAMED {
+            self.unread_examples.push((input.to_owned(), why.to_owned()));
         }
     }
 

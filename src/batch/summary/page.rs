@@ -84,6 +84,10 @@ fn lead(s: &Summary) -> Vec<String> {
     if s.unread > 0 {
         lead.push(format!("{} could not be read.", plural(s.unread, "input")));
     }
+    if s.missed > 0 {
+        let files = plural(s.missed, "file");
+        lead.push(format!("{files} of the launches could not be read, or not to the end."));
+    }
     if s.left_out > 0 {
         lead.push(format!("{} left out as too old.", plural(s.left_out, "incident")));
     }
@@ -258,7 +262,7 @@ fn unread(s: &Summary) -> Section {
         .iter()
         .map(|(source, why)| vec![source.clone(), why.clone()])
         .collect();
-    let more = s.unread - rows.len() as u64;
+    let more = s.unread + s.missed - rows.len() as u64;
     Section {
         title: "Inputs that could not be read".to_owned(),
         columns: vec!["input", "why"],

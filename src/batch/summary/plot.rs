@@ -10,6 +10,8 @@ const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 180.0;
 /// Room for the names under the bars.
 const FOOT: f64 = 22.0;
+/// Room that the name of a bar takes, of ten characters at most.
+const NAME: f64 = 62.0;
 
 /// Colours that are told apart by most eyes; what has no colour of its own is grey.
 const COLORS: [&str; 8] = [
@@ -35,8 +37,8 @@ pub fn stacked(kinds: &[String], bars: &[Bar]) -> String {
         .unwrap_or(0)
         .max(1);
     let step = WIDTH / bars.len().max(1) as f64;
-    // Names would overlap when there are many bars.
-    let named = (bars.len() / 10).max(1);
+    // Names would overlap when there are many bars, and that of a last one would be cut off.
+    let named = bars.len().div_ceil(10).max(1);
     let mut out = format!("<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\">", HEIGHT + FOOT);
     for (n, bar) in bars.iter().enumerate() {
         let x = n as f64 * step;
@@ -53,7 +55,7 @@ pub fn stacked(kinds: &[String], bars: &[Bar]) -> String {
                 escape(kinds.get(kind).map_or("", String::as_str)),
             );
         }
-        if n % named == 0 {
+        if n % named == 0 && x + NAME <= WIDTH {
             let _ = write!(
                 out,
                 "<text x=\"{x:.1}\" y=\"{:.1}\">{}</text>",
@@ -73,4 +75,29 @@ pub fn stacked(kinds: &[String], bars: &[Bar]) -> String {
     }
     out.push_str("</p>\n");
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_neither_overlap_nor_leave_the_plot() {
+        for n in [1, 9, 10, 11, 19, 20, 21, 520] {
+            let name = |n| format!("2026-w-{n:03}");
+            let bars = (0..n).map(|n| Bar {
+                name: name(n),
+                parts: vec![1],
+            });
+            let plot = stacked(&["gpu-oom".to_owned()], &bars.collect::<Vec<_>>());
+            let starts: Vec<f64> = plot
+                .split("<text x=\"")
+                .skip(1)
+                .map(|rest| rest.split('"').next().unwrap().parse().unwrap())
+                .collect();
+            assert!(!starts.is_empty(), "{n}");
+            assert!(starts.windows(2).all(|two| two[1] - two[0] >= NAME), "{n}: {starts:?}");
+            assert!(starts.iter().all(|x| x + NAME <= WIDTH), "{n}: {starts:?}");
+        }
+    }
 }
