@@ -1,7 +1,7 @@
-//! Lists the catalog's data files, so that adding one touches no code, and turns each into JSON, which the program reads
-//! faster at every start.
+//! Joins the catalog's data files, so that adding one touches no code, and turns them into JSON, which the program
+//! reads faster at every start.
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::{env, fs, io};
 
@@ -12,21 +12,20 @@ fn main() -> io::Result<()> {
     let mut files: Vec<PathBuf> = fs::read_dir(&root)?.filter_map(|e| e.ok().map(|e| e.path())).collect();
     files.retain(|p| p.extension().is_some_and(|e| e == "toml"));
     files.sort();
-    let mut list = String::from("&[\n");
+    // The entries of one kind stand together, in the order of the files.
+    let mut joined: BTreeMap<String, Vec<toml::Value>> = BTreeMap::new();
     for file in &files {
         println!("cargo::rerun-if-changed={}", file.display());
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let table: toml::Table = fs::read_to_string(file)?
+        let broken = |text: &str| io::Error::other(format!("{}: {text}", file.display()));
+        let tables: toml::Table = fs::read_to_string(file)?
             .parse()
-            .map_err(|e| io::Error::other(format!("{}: {e}", file.display())))?;
-        let decoded = out.join(format!("{name}.json"));
-        fs::write(&decoded, serde_json::to_vec(&table)?)?;
-        let _ = writeln!(
-            list,
-            "    ({name:?}, include_str!({:?})),",
-            decoded.display().to_string()
-        );
+            .map_err(|e: toml::de::Error| broken(&e.to_string()))?;
+        for (kind, entries) in tables {
+            match entries {
+                toml::Value::Array(entries) => joined.entry(kind).or_default().extend(entries),
+                _ => return Err(broken(&format!("`{kind}` is no list of entries"))),
+            }
+        }
     }
-    list.push(']');
-    fs::write(out.join("catalog_data.rs"), list)
+    fs::write(out.join("catalog.json"), serde_json::to_vec(&joined)?)
 }

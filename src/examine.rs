@@ -8,13 +8,13 @@ use std::sync::atomic::AtomicBool;
 
 use crate::assemble::{self, Input};
 use crate::catalog::Catalog;
-use crate::dialect::reader::Reader;
+use crate::dialect::reader::{Quiet, Reader};
 use crate::envelope::{Peeler, Profile};
 use crate::event::InputId;
 use crate::intake::{HeldLines, InputSpec, Limits, Line, LineReader, sort_inputs};
 use crate::launch::{Launches, Source, relation};
 use crate::report::model::{Examined, Finding, Outcome, Report, SkippedReport};
-use crate::territory::{self, Gates};
+use crate::territory::{self, Gates, Heard, Listener};
 use crate::time::Stamp;
 use crate::verdict;
 
@@ -68,7 +68,8 @@ pub struct Examiner<'c> {
     catalog: &'c Catalog,
     gates: Arc<Gates>,
     options: Options,
-    sources: Vec<Source>,
+    /// Shared with the reports that are made of them.
+    sources: Vec<Arc<Source>>,
     open: Option<Open<'c>>,
     names: Vec<String>,
     notes: Vec<String>,
@@ -79,6 +80,52 @@ pub struct Examiner<'c> {
     /// What the events of the sources read so far take, bytes.
     kept_bytes: usize,
     stop: Option<Arc<AtomicBool>>,
+}
+
+/// Takes the lines of the open source that are in territory.
+struct InTerritory<'e, 'c> {
+    examiner: &'e mut Examiner<'c>,
+    /// The line behind the last one.
+    next: u64,
+    /// What the last one read was, if it was quiet.
+    quiet: Option<Quiet>,
+}
+
+impl Listener for InTerritory<'_, '_> {
+    fn line(&mut self, line: &Line<'_>) -> Heard {
+        if line.no > self.next
+            && let Some(open) = &mut self.examiner.open
+        {
+            open.reader.pass_over();
+        }
+        self.next = line.no + 1;
+        self.quiet = self.examiner.hear(line);
+        self.examiner
+            .open
+            .as_ref()
+            .map_or_else(Heard::default, |Open { peeler, reader }| Heard {
+                launching: reader.launching(),
+                idle: peeler.is_idle() && reader.is_idle(),
+            })
+    }
+
+    fn quiet(&self) -> Option<usize> {
+        self.quiet.map(|quiet| quiet.speaker)
+    }
+
+    fn always_quiet(&self, line: &Line<'_>) -> bool {
+        let marker = self.quiet.and_then(|quiet| quiet.marker);
+        self.examiner.catalog.holds_only(line.bytes, marker)
+    }
+
+    fn echo(&mut self, line: &Line<'_>, speaker: usize) {
+        self.next = line.no + 1;
+        if let Some(open) = &mut self.examiner.open {
+            open.reader.echo(line.no, line.bytes, speaker);
+        }
+        self.examiner.examined.lines += 1;
+        self.examiner.ends_mid_line = !line.ended;
+    }
 }
 
 #[derive(Clone)]
@@ -171,18 +218,16 @@ impl<'c> Examiner<'c> {
     }
 
     fn feed_territory<R: std::io::Read>(&mut self, lines: &mut LineReader<R>) -> std::io::Result<()> {
-        let mut next = 1;
         let gates = Arc::clone(&self.gates);
-        let counted = territory::walk(lines, &gates, &mut |line| {
-            if line.no > next
-                && let Some(open) = &mut self.open
-            {
-                open.reader.pass_over();
-            }
-            next = line.no + 1;
-            self.line(line);
-            self.open.as_ref().is_some_and(|open| open.reader.launching())
-        })?;
+        let counted = territory::walk(
+            lines,
+            &gates,
+            &mut InTerritory {
+                examiner: self,
+                next: 1,
+                quiet: None,
+            },
+        )?;
         self.examined.lines += counted;
         Ok(())
     }
@@ -209,10 +254,22 @@ impl<'c> Examiner<'c> {
 
     /// Feeds one line of the open source.
     pub fn line(&mut self, line: &Line<'_>) {
-        let Some(open) = &mut self.open else { return };
+        self.hear(line);
+    }
+
+    /// Feeds one line, and says which record of it was quiet, if that is all of the line.
+    fn hear(&mut self, line: &Line<'_>) -> Option<Quiet> {
+        let open = self.open.as_mut()?;
         let Open { peeler, reader } = open;
         self.blank = self.blank && line.skipped == 0 && line.bytes.trim_ascii().is_empty();
-        peeler.line(line.no, line.byte, line.bytes, &mut |record| reader.record(&record));
+        let mut records = 0;
+        let mut quiet = None;
+        peeler.line(line.no, line.byte, line.bytes, &mut |record| {
+            let said = reader.record(&record);
+            records += 1;
+            let bare = records == 1 && record.line == line.no && record.shown.as_bytes() == line.bytes;
+            quiet = said.filter(|_| bare);
+        });
         self.examined.lines += 1;
         if line.skipped > 0 && self.examined.capped.len() < 20 {
             self.examined.capped.push(format!(
@@ -221,6 +278,7 @@ impl<'c> Examiner<'c> {
             ));
         }
         self.ends_mid_line = !line.ended;
+        quiet
     }
 
     /// Adds to the count of bytes of a source that is fed line by line.
@@ -234,7 +292,7 @@ impl<'c> Examiner<'c> {
         let (name, input) = self.current();
         let source = close(open, name, input);
         self.kept_bytes += source.harvest.bytes;
-        self.sources.push(source);
+        self.sources.push(Arc::new(source));
     }
 
     /// What the events of one more source may take. A little is left for each, however many there are.
@@ -244,7 +302,7 @@ impl<'c> Examiner<'c> {
     }
 
     /// Keeps the inputs of the largest incident, and says which others there are.
-    fn leave_out_unrelated(&self, sources: &mut Vec<Source>, examined: &mut Examined) -> Option<Finding> {
+    fn leave_out_unrelated(&self, sources: &mut Vec<Arc<Source>>, examined: &mut Examined) -> Option<Finding> {
         // The common case of one input needs no look at all its events.
         if sources.len() < 2 {
             return None;
@@ -318,7 +376,9 @@ impl<'c> Examiner<'c> {
     pub fn root_stands(&self) -> bool {
         self.open.as_ref().is_some_and(|open| {
             let Open { mut peeler, mut reader } = open.clone();
-            peeler.finish(&mut |record| reader.record(&record));
+            peeler.finish(&mut |record| {
+                reader.record(&record);
+            });
             reader.root_stands()
         })
     }
@@ -333,7 +393,7 @@ impl<'c> Examiner<'c> {
         let mut sources = self.sources.clone();
         if let Some(open) = &self.open {
             let (name, input) = self.current();
-            sources.push(close(open.clone(), name, input));
+            sources.push(Arc::new(close(open.clone(), name, input)));
         }
         let mut examined = self.examined.clone();
         let unrelated = match self.options.one_incident {
@@ -381,7 +441,9 @@ fn beyond(all: usize, joint: &str) -> String {
 
 fn close(open: Open<'_>, name: String, input: InputId) -> Source {
     let Open { mut peeler, mut reader } = open;
-    peeler.finish(&mut |record| reader.record(&record));
+    peeler.finish(&mut |record| {
+        reader.record(&record);
+    });
     Source {
         input,
         name,

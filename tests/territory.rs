@@ -45,6 +45,75 @@ fn the_same_verdict_whether_every_line_is_read_or_not() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
+/// While a launch is under way, what repeats is not read, and the whole report is the same.
+#[test]
+fn the_same_report_on_a_start_up_of_many_ranks() {
+    let mut log = String::from(
+        "(APIServer pid=1) INFO 11-25 11:58:00 [api_utils.py:273] non-default args: {'model': '/models/m', \
+         'tensor_parallel_size': 48}\n",
+    );
+    // A small generator of numbers that are the same everywhere.
+    let mut state = 7_u64;
+    let mut below = |n: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    for line in 0..12_000 {
+        let (rank, other) = (below(48), below(48));
+        let (node, device) = (rank / 8, rank % 8);
+        let head = format!("node-{node}:{}:{} [{device}] NCCL", 4100 + device, 5100 + device);
+        let text = match below(400) {
+            0 => format!(
+                "INFO ncclCommInitRank comm 0x5{rank:x}0 rank {rank} nranks 48 cudaDev {device} nvmlDev {device} busId {device}a000 commId 0x9cf1 - Init START"
+            ),
+            1 => format!("INFO NCCL_IB_HCA set by environment to mlx5_{device}"),
+            2 => {
+                format!("INFO comm 0x5{rank:x}0 rank {rank} nRanks 48 nNodes 6 localRanks 8 localRank {device} MNNVL 0")
+            }
+            3 if line > 9_000 => {
+                format!("WARN socketStartConnect: Connect to 10.0.0.{node}<4321> failed : Connection refused")
+            }
+            4 if line > 9_000 => "INFO misc/socket.cc:432 -> 2".to_owned(),
+            5 => format!("INFO Failed to open libibverbs.so[.{}]", below(3)),
+            6..100 => format!("INFO Trees [0] {other}/-1/-1->{rank}->-1 [1] {other}/-1/-1->{rank}->-1"),
+            100..200 => format!("INFO NET/IB : GPU Direct RDMA Enabled for HCA {device} 'mlx5_{device}'"),
+            200..220 => "INFO P2P Chunksize set to 131072".to_owned(),
+            _ => format!(
+                "INFO Channel {:02}/0 : {rank}[{device}] -> {other}[{}] via P2P/CUMEM",
+                below(24),
+                other % 8
+            ),
+        };
+        log += &match line % 997 {
+            0 => format!(
+                "(EngineCore pid=200) ERROR 11-25 11:58:{:02} [core.py:1] stalled\n",
+                below(60)
+            ),
+            1 => format!("2026-11-25T11:58:59Z {head} {text}\n"),
+            2 => "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n".to_owned(),
+            _ => format!("{head} {text}\n"),
+        };
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("start.log");
+    fs::write(&path, &log).unwrap();
+    let [fast, plain] = [false, true].map(|plain| {
+        let options = Options {
+            plain,
+            ..Options::default()
+        };
+        serde_json::to_string_pretty(&examine_with(std::slice::from_ref(&path), &options)).unwrap()
+    });
+    assert!(log.len() > HOURS * 2);
+    assert!(plain.contains("\"nccl.bootstrap-net\""), "{plain}");
+    for (fast, plain) in fast.lines().zip(plain.lines()) {
+        assert_eq!(fast, plain);
+    }
+    assert_eq!(fast.len(), plain.len());
+}
+
 /// What must not depend on it.
 fn said(report: &Report) -> String {
     let root = report.root.as_ref().map(|r| r.place.line);

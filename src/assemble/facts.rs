@@ -110,6 +110,8 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         .cause
         .as_deref()
         .is_some_and(|cause| GONE_BEFORE.contains(&cause));
+    // The first failure of an event counts.
+    let victims: BTreeMap<usize, ProcessId> = verdict.failures.iter().rev().map(|f| (f.event, f.process)).collect();
     let active = launches.active(verdict.attempt);
     for index in launches.of_attempt(verdict.attempt) {
         let Some(placed) = launches.events.get(index) else {
@@ -122,11 +124,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
                 .entry(name.to_string())
                 .or_insert_with(|| value.to_string());
         }
-        let process = verdict
-            .failures
-            .iter()
-            .find(|f| f.event == index)
-            .map_or(placed.process, |f| f.process);
+        let process = victims.get(&index).copied().unwrap_or(placed.process);
         let own = root.is_none_or(|r| r.process == process || r.teller == placed.process);
         let who = launches.processes.get(process);
         for figure in &event.figures {

@@ -65,8 +65,15 @@ const FIGURE_SUFFIXES: &[&str] = &[
 /// Sorts the groups of a match.
 pub fn sort(captures: &[(String, &str)]) -> Captured {
     let mut out = Captured::default();
+    let mut setting = None;
     for (name, text) in captures {
-        take(&mut out, name, text);
+        match name.as_str() {
+            "setting" => setting = Some(*text),
+            "value" => out
+                .settings
+                .extend(setting.take().map(|name| (name.into(), (*text).into()))),
+            _ => take(&mut out, name, text),
+        }
     }
     out
 }
@@ -279,6 +286,9 @@ mod tests {
         let captured = sort(&[
             ("kv_capacity_tokens".to_owned(), "919,824"),
             ("set_max_model_len".to_owned(), "4096"),
+            ("setting".to_owned(), "NCCL_IB_HCA"),
+            ("value".to_owned(), "mlx5"),
+            ("value".to_owned(), "of nothing"),
             ("victim_pid".to_owned(), "187"),
             ("exit_code".to_owned(), "-9"),
             ("tp".to_owned(), "3"),

@@ -41,12 +41,11 @@ impl Literals {
         let mut marks = Marks::default();
         let mut entries = Vec::with_capacity(texts.len());
         for (slot, text) in texts.iter().enumerate() {
-            let rarest = grams(text.as_bytes()).min_by_key(|(_, gram)| {
-                (
-                    common.has(*gram),
-                    gram.to_le_bytes().map(commonness).iter().sum::<u32>(),
-                )
-            });
+            let weights: Vec<u32> = text.bytes().map(commonness).collect();
+            let rarest = grams(text.as_bytes())
+                .zip(weights.windows(GRAM))
+                .min_by_key(|((_, gram), weights)| (common.has(*gram), weights.iter().sum::<u32>()))
+                .map(|(rarest, _)| rarest);
             let Some((at, gram)) = rarest else { continue };
             marks.add(gram);
             entries.push((gram, slot as u32, at as u32));
@@ -62,6 +61,11 @@ impl Literals {
     /// A literal by its number.
     pub fn text(&self, slot: u32) -> &str {
         self.texts.get(slot as usize).map_or("", String::as_str)
+    }
+
+    /// All literals, by their numbers.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(String::as_str)
     }
 
     /// The literals that stand in `text`, each with the byte at which it first does, in no order.
@@ -128,7 +132,7 @@ impl Marks {
 }
 
 /// How often a byte stands in logs, roughly.
-fn commonness(byte: u8) -> u32 {
+const fn commonness(byte: u8) -> u32 {
     match byte {
         b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' | b' ' => 9,
         b'0'..=b'9' | b'l' | b'd' | b'c' | b'm' | b'p' | b'u' => 7,

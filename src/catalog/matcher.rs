@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use super::Strength;
 use super::literals::Literals;
@@ -187,6 +188,8 @@ pub struct Filter {
     literals: Literals,
     /// Literal → signatures that have it.
     owners: Vec<Vec<u32>>,
+    /// The literals with all digits alike, in the same order; built on first use.
+    digitless: OnceLock<Literals>,
 }
 
 impl Filter {
@@ -201,7 +204,22 @@ impl Filter {
         Self {
             literals: Literals::new(owners.keys().map(|text| (*text).to_owned()).collect()),
             owners: owners.into_values().collect(),
+            digitless: OnceLock::new(),
         }
+    }
+
+    /// Whether, whatever the digits of a line are, no signature can match in it but this one.
+    pub fn holds_only(&self, line: &[u8], only: Option<SignatureId>) -> bool {
+        let alike = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "0");
+        let digitless = self
+            .digitless
+            .get_or_init(|| Literals::new(self.literals.texts().map(alike).collect()));
+        let Ok(line) = str::from_utf8(line) else { return false };
+        let found = digitless.find(&alike(line));
+        let mut owners = found
+            .iter()
+            .flat_map(|(slot, _)| self.owners.get(*slot as usize).into_iter().flatten());
+        owners.all(|owner| Some(SignatureId(*owner)) == only)
     }
 
     /// The best signature for a text: the highest class, then the longest literal, the role that is preferred, and what
@@ -290,5 +308,10 @@ impl super::Catalog {
     /// The signature that fits `text` best, if any.
     pub fn find<'t>(&self, text: Text<'t>) -> Option<Hit<'t>> {
         self.filter.find(&self.signatures, text)
+    }
+
+    /// Whether, whatever the digits of a line are, no signature can match in it but this one.
+    pub fn holds_only(&self, line: &[u8], only: Option<SignatureId>) -> bool {
+        self.filter.holds_only(line, only)
     }
 }

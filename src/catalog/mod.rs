@@ -17,6 +17,7 @@ pub mod structure;
 mod trials;
 
 use std::collections::HashMap;
+use std::iter;
 use std::sync::OnceLock;
 
 use crate::event::SignatureId;
@@ -25,9 +26,9 @@ use pack::{RuleFault, RuleFile};
 use schema::{CauseDef, DataFile, RemedyDef, Role};
 use structure::Structure;
 
-/// The data files compiled into the program, each with its name for error messages and its content as JSON, which is
-/// read in a tenth of the time; `build.rs` writes them.
-const DATA: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/catalog_data.rs"));
+/// The data files compiled into the program, joined and as JSON, which is read in a tenth of the time; `build.rs`
+/// writes them.
+const DATA: &str = include_str!(concat!(env!("OUT_DIR"), "/catalog.json"));
 
 /// A data file that cannot be used.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
@@ -114,8 +115,10 @@ impl Catalog {
     /// # Errors
     /// When a text is not valid TOML or an entry is wrong.
     pub fn from_texts(texts: &[(&str, &str)]) -> Result<Self, CatalogError> {
-        let read = |text: &str| toml::from_str(text).map_err(|e| e.to_string());
-        let rules = defined(texts, read)?;
+        let mut rules = DataFile::default();
+        for (file, text) in texts {
+            rules.take_entries(toml::from_str(text).map_err(|e| syntax(file, &e))?);
+        }
         Self::index(rules, 0, &[], hashed(texts.iter().map(|(_, text)| *text)))
     }
 
@@ -125,10 +128,10 @@ impl Catalog {
     /// When an entry of a file is wrong, or names a built-in one that does not exist.
     pub fn with_files(built_in: BuiltIn, files: &[RuleFile]) -> Result<Self, CatalogError> {
         let data = match built_in {
-            BuiltIn::Nothing => &[],
+            BuiltIn::Nothing => "{}",
             _ => DATA,
         };
-        let mut rules = defined(data, |text| serde_json::from_str(text).map_err(|e| e.to_string()))?;
+        let mut rules = serde_json::from_str(data).map_err(|e| syntax("(built in)", &e))?;
         let added = pack::join(&mut rules, files)?;
         let own = rules.signature.split_off(rules.signature.len() - added);
         if built_in == BuiltIn::Structure {
@@ -137,8 +140,7 @@ impl Catalog {
                 .retain(|s| !matches!(s.role, Role::Root | Role::Degraded));
         }
         rules.signature.extend(own);
-        let texts = data.iter().map(|(_, text)| *text);
-        let hash = hashed(texts.chain(files.iter().map(|file| file.text.as_str())));
+        let hash = hashed(iter::once(data).chain(files.iter().map(|file| file.text.as_str())));
         Self::index(rules, added, files, hash)
     }
 
@@ -226,17 +228,11 @@ impl Catalog {
     }
 }
 
-/// What texts define, one after the other, each as `read` understands it.
-fn defined(texts: &[(&str, &str)], read: impl Fn(&str) -> Result<DataFile, String>) -> Result<DataFile, CatalogError> {
-    let mut all = DataFile::default();
-    for (file, text) in texts {
-        let one = read(text).map_err(|text| CatalogError::Syntax {
-            file: (*file).to_owned(),
-            text,
-        })?;
-        all.take_entries(one);
+fn syntax(file: &str, error: &dyn std::fmt::Display) -> CatalogError {
+    CatalogError::Syntax {
+        file: file.to_owned(),
+        text: error.to_string(),
     }
-    Ok(all)
 }
 
 fn hashed<'t>(texts: impl Iterator<Item = &'t str>) -> String {

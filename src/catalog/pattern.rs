@@ -63,14 +63,13 @@ impl Pattern {
                 return regex.is_match(text.as_bytes()).then(Vec::new);
             }
             let captures = regex.captures(text.as_bytes())?;
-            let group = |name: &str| captures.name(name).and_then(|m| text.get(m.range()));
-            return Some(named(regex.capture_names(), group));
+            let groups = captures.iter().map(|group| group.and_then(|m| text.get(m.range())));
+            return Some(named(regex.capture_names(), groups));
         }
         let regex = self.unicode_form()?;
         let captures = regex.captures(text)?;
-        Some(named(regex.capture_names(), |name| {
-            captures.name(name).map(|m| m.as_str())
-        }))
+        let groups = captures.iter().map(|group| group.map(|m| m.as_str()));
+        Some(named(regex.capture_names(), groups))
     }
 
     fn ascii_form(&self, text: &str) -> Option<&bytes::Regex> {
@@ -95,13 +94,14 @@ fn unicode(text: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(text).size_limit(SIZE_LIMIT).build()
 }
 
+/// The groups that have a name and took part, each with its name.
 fn named<'n, 't>(
     names: impl Iterator<Item = Option<&'n str>>,
-    group: impl Fn(&str) -> Option<&'t str>,
+    groups: impl Iterator<Item = Option<&'t str>>,
 ) -> Vec<(String, &'t str)> {
     names
-        .flatten()
-        .filter_map(|name| group(name).map(|text| (name.to_owned(), text)))
+        .zip(groups)
+        .filter_map(|(name, text)| Some((name?.to_owned(), text?)))
         .collect()
 }
 

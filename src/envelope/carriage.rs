@@ -119,11 +119,21 @@ pub(super) fn is_process(s: &str) -> bool {
 
 /// Bars are told apart by what stands before their percentage, without the figures in it.
 fn same_bar(a: &str, b: &str) -> bool {
-    fn label(s: &str) -> impl Iterator<Item = char> {
-        let before = s.chars().take_while(|c| !matches!(c, '%' | '|' | '━'));
-        before.filter(|c| c.is_alphabetic())
+    fn before(s: &str) -> &str {
+        let plain = memchr::memchr2(b'%', b'|', s.as_bytes()).unwrap_or(s.len());
+        let head = s.split_at(plain).0;
+        head.find('━').map_or(head, |at| head.split_at(at).0)
     }
-    label(a).eq(label(b))
+    let (a, b) = (before(a), before(b));
+    // Nearly all; letters of other scripts are slow to tell.
+    if a.is_ascii() && b.is_ascii() {
+        let letter = |b: &&u8| b.is_ascii_alphabetic();
+        let (a, b) = (a.as_bytes(), b.as_bytes());
+        let alike = |(a, b): (&u8, &u8)| a == b || !a.is_ascii_alphabetic() && !b.is_ascii_alphabetic();
+        return a.len() == b.len() && a.iter().zip(b).all(alike) || a.iter().filter(letter).eq(b.iter().filter(letter));
+    }
+    let letters = |s: &str| s.chars().filter(|c| c.is_alphabetic()).collect::<Vec<_>>();
+    letters(a) == letters(b)
 }
 
 #[cfg(test)]

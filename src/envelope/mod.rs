@@ -110,6 +110,11 @@ impl Peeler {
         }
     }
 
+    /// Whether no line waits for its end.
+    pub fn is_idle(&self) -> bool {
+        self.profile.frame == Frame::Lines && self.joins.is_empty()
+    }
+
     /// Gives what still waits for its end.
     pub fn finish(&mut self, out: &mut dyn FnMut(Record<'_>)) {
         if let Some((at, line)) = self.unwrapper.end() {

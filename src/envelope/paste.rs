@@ -61,7 +61,8 @@ impl Paste {
                     .any(|tag| line.contains(tag))
         });
         // A source with bare angle brackets did not escape them.
-        let bare = count(&|line| line.contains(['<', '>']) && without_tags(line).contains(['<', '>']));
+        let bracket = |line: &str| memchr::memchr2(b'<', b'>', line.as_bytes()).is_some();
+        let bare = count(&|line| bracket(line) && (!line.contains('<') || bracket(&without_tags(line))));
         Self {
             fenced: count(&is_fence) > 0,
             quoted: lines.len() > 2 && count(&|line| line.starts_with('>')) * 10 > lines.len() * 8,
@@ -107,6 +108,12 @@ impl Paste {
             notes.push("the log was copied from HTML; its tags and escapes were undone".to_owned());
         }
     }
+}
+
+/// Columns that a line takes in a terminal.
+fn columns(line: &str) -> usize {
+    // Nearly every line; the table of widths is slow.
+    if line.is_ascii() { line.len() } else { line.width() }
 }
 
 fn is_fence(line: &str) -> bool {
@@ -161,12 +168,12 @@ impl Wrap {
     pub fn of(lines: &[Cow<'_, str>]) -> Option<Self> {
         let width = lines
             .iter()
-            .map(|line| line.width())
+            .map(|line| columns(line))
             .max()
             .filter(|width| WIDTHS.contains(width))?;
         // A terminal pads every line to its width; there a line is full if it has no padding, and what was edited in
         // it since does not matter.
-        let padded = lines.iter().filter(|line| line.width() == width).count() * 10 > lines.len() * 6;
+        let padded = lines.iter().filter(|line| columns(line) == width).count() * 10 > lines.len() * 6;
         let wrap = Self {
             width,
             full: if padded { width - width / 16 } else { width },
@@ -191,7 +198,7 @@ impl Wrap {
 
     /// Whether `line` goes on in the next. Blanks at its end are a terminal's padding: the line ended before them.
     fn goes_on(self, line: &str) -> bool {
-        !line.ends_with("  ") && line.len() >= self.full && line.width() >= self.full
+        !line.ends_with("  ") && line.len() >= self.full && columns(line) >= self.full
     }
 }
 

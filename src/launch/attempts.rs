@@ -5,6 +5,7 @@
 //! two streams of one program, are one output.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::files::output;
 use super::processes::{ProcessId, Processes};
@@ -17,7 +18,7 @@ use crate::event::{Fact, InputId, TracebackKind};
 const TRAILING: usize = 12;
 
 /// Writes the attempt into every event and gives the number of attempts.
-pub fn split(catalog: &Catalog, sources: &[Source], processes: &Processes, events: &mut [Placed]) -> usize {
+pub fn split(catalog: &Catalog, sources: &[Arc<Source>], processes: &Processes, events: &mut [Placed]) -> usize {
     let names: HashMap<InputId, String> = sources.iter().map(|s| (s.input, output(&s.name))).collect();
     let mut per_output: HashMap<Option<&str>, Vec<usize>> = HashMap::new();
     for (i, placed) in events.iter().enumerate() {

@@ -52,7 +52,7 @@ pub struct Clocks {
 
 impl Clocks {
     /// Estimates the clocks of all sources.
-    pub(super) fn estimate(catalog: &Catalog, sources: &[Source], processes: &Processes) -> Self {
+    pub(super) fn estimate(catalog: &Catalog, sources: &[Arc<Source>], processes: &Processes) -> Self {
         let base = sources
             .iter()
             .flat_map(|s| &s.harvest.events)

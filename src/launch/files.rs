@@ -40,9 +40,9 @@ impl FileHint {
 
 /// What the names of all sources tell. The name of a file stands for a node only where names tell nodes apart: one log
 /// beside a kernel log or a Ray session has the name of the launch. A host that the file itself names goes before.
-pub fn hints(catalog: &Catalog, sources: &[Source]) -> Vec<FileHint> {
+pub fn hints(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<FileHint> {
     let alone = sources.len() <= 1;
-    let named = |source: &Source| FileHint {
+    let named = |source: &Arc<Source>| FileHint {
         observer: tells_of_others(catalog, source),
         ..hint(&source.name, alone)
     };

@@ -41,7 +41,7 @@ impl Killed {
 }
 
 /// Addresses that a node gives as its own, with the name that its other lines, or its file, use.
-pub fn addresses(sources: &[Source], files: &[FileHint]) -> Aliases {
+pub fn addresses(sources: &[Arc<Source>], files: &[FileHint]) -> Aliases {
     let mut names: HashMap<Arc<str>, Vec<Arc<str>>> = HashMap::new();
     let mut tell = |address: &Arc<str>, name: &Arc<str>| {
         let known = names.entry(address.clone()).or_default();
@@ -73,7 +73,7 @@ pub fn addresses(sources: &[Source], files: &[FileHint]) -> Aliases {
 }
 
 /// Records that name rank and pid of one process on lines of their own, as torchrun's summary does.
-pub fn ranks_with_pids(sources: &[Source]) -> Vec<Victim> {
+pub fn ranks_with_pids(sources: &[Arc<Source>]) -> Vec<Victim> {
     let mut pairs: Vec<Victim> = Vec::new();
     for source in sources {
         let events: Vec<&Event> = source.harvest.events.iter().collect();
@@ -106,7 +106,7 @@ fn near(a: &Event, b: &Event) -> bool {
 }
 
 /// The processes that the kernel says it killed, each once.
-pub fn killed_by_kernel(catalog: &Catalog, sources: &[Source]) -> Vec<Killed> {
+pub fn killed_by_kernel(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<Killed> {
     let mut killed: Vec<Killed> = Vec::new();
     for event in events(sources).filter(|e| is_kernel(catalog, e)) {
         let Some(pid) = event.victim.pid else { continue };
@@ -122,7 +122,7 @@ pub fn killed_by_kernel(catalog: &Catalog, sources: &[Source]) -> Vec<Killed> {
 }
 
 /// The processes that a parent or an agent tells to have ended by SIGKILL, and when it noticed.
-pub fn ended_by_sigkill(catalog: &Catalog, sources: &[Source]) -> Vec<(Victim, Option<Stamp>)> {
+pub fn ended_by_sigkill(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<(Victim, Option<Stamp>)> {
     events(sources)
         .filter(|e| !is_kernel(catalog, e) && e.exit == Some(ExitStatus::Signal(9)))
         .filter(|e| !e.victim.is_empty())
@@ -136,6 +136,6 @@ fn is_kernel(catalog: &Catalog, event: &Event) -> bool {
         .is_some_and(|s| s.def.program == "kernel")
 }
 
-fn events(sources: &[Source]) -> impl Iterator<Item = &Event> {
+fn events(sources: &[Arc<Source>]) -> impl Iterator<Item = &Event> {
     sources.iter().flat_map(|s| &s.harvest.events)
 }

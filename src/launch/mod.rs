@@ -20,6 +20,7 @@ use crate::catalog::matcher::Signature;
 use crate::catalog::schema::Role;
 use crate::dialect::reader::Harvest;
 use crate::event::{Event, InputId};
+use std::sync::Arc;
 
 use clocks::Clocks;
 use machine::{Engine, Machine};
@@ -81,7 +82,7 @@ pub struct Launches {
 
 impl Launches {
     /// Builds the launches from the sources.
-    pub fn build(catalog: &Catalog, sources: &[Source]) -> Self {
+    pub fn build(catalog: &Catalog, sources: &[Arc<Source>]) -> Self {
         let mut processes = Processes::build(catalog, sources);
         let clocks = Clocks::estimate(catalog, sources, &processes);
         let mut events = order::merge(sources, &processes, &clocks);

@@ -9,6 +9,7 @@ use super::processes::Processes;
 use super::{Placed, Source};
 use crate::event::{Event, InputId};
 use crate::time::Stamp;
+use std::sync::Arc;
 
 /// Where an event stands among the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl Moment {
 }
 
 /// Merges the events of all sources.
-pub fn merge(sources: &[Source], processes: &Processes, clocks: &Clocks) -> Vec<Placed> {
+pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) -> Vec<Placed> {
     let several = sources.len() > 1;
     let base: Option<&Stamp> = sources
         .iter()

@@ -128,7 +128,7 @@ enum Key {
 
 impl Processes {
     /// Joins the speakers of all sources.
-    pub fn build(catalog: &Catalog, sources: &[Source]) -> Self {
+    pub fn build(catalog: &Catalog, sources: &[Arc<Source>]) -> Self {
         let files = hints(catalog, sources);
         let mut table = Self {
             aliases: links::addresses(sources, &files),
@@ -237,7 +237,7 @@ impl Processes {
 
     /// The kernel counts processes of a container otherwise than the container does. Its victim is the one process
     /// that is told to have ended by SIGKILL, or the one that has the name it gives; where several could be meant, none.
-    fn link_kernel_pids(&mut self, catalog: &Catalog, sources: &[Source]) {
+    fn link_kernel_pids(&mut self, catalog: &Catalog, sources: &[Arc<Source>]) {
         let killed = links::killed_by_kernel(catalog, sources);
         let unknown: Vec<&links::Killed> = killed
             .iter()

@@ -90,7 +90,7 @@ impl Own {
 }
 
 /// The incidents that the sources hold, the largest first.
-pub fn groups(catalog: &Catalog, sources: &[Source]) -> Vec<Group> {
+pub fn groups(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<Group> {
     let views: Vec<View> = sources.iter().map(|s| View::of(catalog, s)).collect();
     let mut parts = linked(&views);
     // Parts with a launch of their own come first: the others go where they fit.

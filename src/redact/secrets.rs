@@ -5,6 +5,7 @@
 
 use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
 use regex::Regex;
 
 use super::walk::Field;
@@ -98,29 +99,55 @@ const ABOUT: [&str; 16] = [
     "type", "ref",
 ];
 
-/// Shapes of tokens. Where a word of prose could have the same shape, [`opaque`] decides.
+/// Shapes of tokens: how they begin, and what follows. Where a word of prose could have the same shape, [`opaque`]
+/// decides.
+const SHAPES: &[(&[&str], &str)] = &[
+    (&["hf_"], "[A-Za-z0-9]{6,}"),
+    (&["api_org_"], "[A-Za-z0-9]{8,}"),
+    (&["sk-", "sk_", "pk-", "pk_", "rk-", "rk_"], "[A-Za-z0-9_-]{8,}"),
+    (&["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], "[A-Za-z0-9]{8,}"),
+    (&["github_pat_"], "[A-Za-z0-9_]{8,}"),
+    (
+        &["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-"],
+        "[A-Za-z0-9_.-]{8,}",
+    ),
+    (
+        &["AKIA", "ASIA", "AGPA", "AIDA", "AROA", "ANPA", "ABIA", "ACCA"],
+        "[A-Z0-9]{12,}",
+    ),
+    (&["AIza"], "[0-9A-Za-z_-]{20,}"),
+    (&["ya29."], "[0-9A-Za-z_-]{8,}"),
+    (
+        &["xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-"],
+        "[A-Za-z0-9-]{8,}",
+    ),
+    (&["xapp-"], "[A-Za-z0-9-]{8,}"),
+    (&["nvapi-"], "[A-Za-z0-9_-]{8,}"),
+    (
+        &[
+            "gsk", "xai", "r8", "tgp", "fw", "pplx", "npm", "dckr_pat", "dop_v1", "wandb_v1", "lsv2_pt", "lsv2_sk",
+            "hvs", "hvb",
+        ],
+        "[_.-][A-Za-z0-9_.-]{16,}",
+    ),
+    (&["pypi-"], "[A-Za-z0-9_-]{16,}"),
+    (&["eyJ"], r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?"),
+    (&["SG."], r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    // An object of JSON in base 64: what keeps credentials in one variable is written so.
+    (&["eyJ", "ewog", "ewoJ"], "[A-Za-z0-9+/_-]{20,}={0,2}"),
+];
+
+/// How tokens begin. Most reports hold none of these at the start of a word, and need not compile [`SHAPE`].
+static BEGINNINGS: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::new(SHAPES.iter().flat_map(|(beginnings, _)| beginnings.iter())).ok());
+
 static SHAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let shapes = [
-        r"hf_[A-Za-z0-9]{6,}",
-        r"api_org_[A-Za-z0-9]{8,}",
-        r"(?:sk|pk|rk)[-_][A-Za-z0-9_-]{8,}",
-        r"gh[pousr]_[A-Za-z0-9]{8,}",
-        r"github_pat_[A-Za-z0-9_]{8,}",
-        r"gl(?:pat|dt|rt|cbt|ptt|ft|soat)-[A-Za-z0-9_.-]{8,}",
-        r"(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ABIA|ACCA)[A-Z0-9]{12,}",
-        r"AIza[0-9A-Za-z_-]{20,}",
-        r"ya29\.[0-9A-Za-z_-]{8,}",
-        r"xox[abeoprs]-[A-Za-z0-9-]{8,}",
-        r"xapp-[A-Za-z0-9-]{8,}",
-        r"nvapi-[A-Za-z0-9_-]{8,}",
-        r"(?:gsk|xai|r8|tgp|fw|pplx|npm|dckr_pat|dop_v1|wandb_v1|lsv2_pt|lsv2_sk|hvs|hvb)[_.-][A-Za-z0-9_.-]{16,}",
-        r"pypi-[A-Za-z0-9_-]{16,}",
-        r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?",
-        r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
-        // An object of JSON in base 64: what keeps credentials in one variable is written so.
-        r"(?:eyJ|ewog|ewoJ)[A-Za-z0-9+/_-]{20,}={0,2}",
-    ];
-    Regex::new(&format!(r"\b(?:{})", shapes.join("|"))).ok()
+    let shape = |(beginnings, rest): &(&[&str], &str)| {
+        let beginnings: Vec<String> = beginnings.iter().map(|text| regex::escape(text)).collect();
+        format!("(?:{}){rest}", beginnings.join("|"))
+    };
+    let shapes: Vec<String> = SHAPES.iter().map(shape).collect();
+    Regex::new(&format!(r"(?-u:\b)(?:{})", shapes.join("|"))).ok()
 });
 
 /// A scheme and what it authorises with; credentials in a URL; a private key; the path of a chat hook.
@@ -135,9 +162,12 @@ static CONTEXT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
+/// All that [`CONTEXT`] finds holds one of these, in any case. Most reports hold none, and need not compile it.
+const CONTEXT_WORDS: [&str; 5] = ["@", "bearer", "-----begin", "slack.com/", "webhooks/"];
+
 /// Parts of names that can belong to a secret; [`rank`] looks at the whole name.
 static WORD: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?i)key|token|secret|pass|pwd|cred|auth|sig|cookie|webhook|_pat\b|pat=").ok());
+    LazyLock::new(|| Regex::new(r"(?i-u)key|token|secret|pass|pwd|cred|auth|sig|cookie|webhook|_pat\b|pat=").ok());
 
 /// How sure a name is that of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,6 +194,24 @@ pub fn find(field: &Field<'_>, text: &str, spans: &mut Vec<Span>) {
             kind: Kind::Secret,
         }));
     }
+}
+
+/// Whether a word of a text begins as a token does.
+fn begins_token(text: &str) -> bool {
+    let before = |at: usize| at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+    let starts = |at: usize| !before(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let found = BEGINNINGS.iter().flat_map(|words| words.find_overlapping_iter(text));
+    found.into_iter().any(|found| starts(found.start()))
+}
+
+/// Whether a text holds a word, in any case.
+fn has(text: &str, word: &str) -> bool {
+    let (text, word) = (text.as_bytes(), word.as_bytes());
+    let first = word.first().copied().unwrap_or_default();
+    memchr::memchr2_iter(first, first.to_ascii_uppercase(), text).any(|at| {
+        let here = text.get(at..at + word.len());
+        here.is_some_and(|here| here.eq_ignore_ascii_case(word))
+    })
 }
 
 /// What a secret that ends with its line goes on with, where the text was wrapped in the middle of it.
@@ -205,12 +253,21 @@ fn stated(field: &Field<'_>, text: &str, spans: &mut Vec<Span>) {
         add(0, text.len());
         return;
     }
-    for found in SHAPE.iter().flat_map(|shape| shape.find_iter(text)) {
+    let shape = begins_token(text).then(|| SHAPE.as_ref());
+    for found in shape.flatten().into_iter().flat_map(|shape| shape.find_iter(text)) {
         if opaque(found.as_str()) {
             add(found.start(), found.end());
         }
     }
-    for found in CONTEXT.iter().flat_map(|context| context.captures_iter(text)) {
+    let context = CONTEXT_WORDS
+        .iter()
+        .any(|word| has(text, word))
+        .then(|| CONTEXT.as_ref());
+    for found in context
+        .flatten()
+        .into_iter()
+        .flat_map(|context| context.captures_iter(text))
+    {
         for group in found.iter().skip(1).flatten() {
             let bare = found.name("bearer").is_some() && !opaque(group.as_str()) && group.len() < 20;
             // `git@host` names an account that everybody has.

@@ -7,9 +7,11 @@
 //! - between the beginning of a launch and the ready marker,
 //! - less than 200 lines behind a tier-1 line, or at most 200 lines and 256 KiB before one,
 //!
-//! and is only counted otherwise. A tier-1 line that repeats one heard many times since the launch began is none.
-//! Never interprets a line: whether a launch is under way is what the reader says after each line it was given.
+//! and is only counted otherwise. A tier-1 line that repeats one heard many times since the launch began is none. While
+//! a launch is under way, a line that only repeats what its process said (`echoes`) is noted as heard.
+//! Never interprets a line: whether a launch is under way, and what a line said, is what the reader answers.
 
+mod echoes;
 mod gates;
 mod repeats;
 
@@ -18,6 +20,7 @@ use std::io::{self, Read};
 use memchr::{memchr, memchr_iter, memrchr, memrchr_iter};
 
 use crate::intake::{Line, LineReader};
+use echoes::Echoes;
 pub use gates::Gates;
 use repeats::Repeats;
 
@@ -26,24 +29,43 @@ const EDGE: usize = 256 << 10;
 /// Lines before and behind a tier-1 line that are read.
 const REACH: u32 = 200;
 
-/// Gives `visit` the lines that are to be read, where a tier-1 line holds one of `gates`, and returns how many were
-/// only counted. `visit` answers whether a launch is under way after that line.
+/// What takes the lines that count.
+pub trait Listener {
+    /// Reads a line.
+    fn line(&mut self, line: &Line<'_>) -> Heard;
+    /// The speaker of the line that was read last, if it says nothing but that the speaker is there: no event, no
+    /// stamp, no transport.
+    fn quiet(&self) -> Option<usize>;
+    /// Whether that line, which was quiet, would be so whatever its digits were.
+    fn always_quiet(&self, line: &Line<'_>) -> bool;
+    /// Notes a line of a speaker that says what lines before it did.
+    fn echo(&mut self, line: &Line<'_>, speaker: usize);
+}
+
+/// What a listener answers after a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Heard {
+    /// Whether a launch is under way.
+    pub launching: bool,
+    /// Whether nothing waits for lines to come.
+    pub idle: bool,
+}
+
+/// Gives `listener` the lines that are to be read, where a tier-1 line holds one of `gates`, and returns how many were
+/// only counted.
 ///
 /// # Errors
 /// What the reader below answers.
-pub fn walk<R: Read>(
-    lines: &mut LineReader<R>,
-    gates: &Gates,
-    visit: &mut dyn FnMut(&Line<'_>) -> bool,
-) -> io::Result<u64> {
+pub fn walk<R: Read>(lines: &mut LineReader<R>, gates: &Gates, listener: &mut dyn Listener) -> io::Result<u64> {
     let mut walk = Walk {
         gates,
         repeats: Repeats::default(),
-        launching: false,
+        echoes: Echoes::default(),
+        heard: Heard::default(),
         left: 0,
         counted: 0,
     };
-    while walk.read(lines, visit)? {
+    while walk.read(lines, listener)? {
         walk.seek(lines)?;
     }
     Ok(walk.counted)
@@ -52,7 +74,9 @@ pub fn walk<R: Read>(
 struct Walk<'g> {
     gates: &'g Gates,
     repeats: Repeats,
-    launching: bool,
+    echoes: Echoes,
+    /// What was answered after the last line.
+    heard: Heard,
     /// Lines still to be read.
     left: u32,
     counted: u64,
@@ -68,24 +92,36 @@ enum Found {
 
 impl Walk<'_> {
     /// Reads lines as long as they are in territory. Whether the source goes on.
-    fn read<R: Read>(
-        &mut self,
-        lines: &mut LineReader<R>,
-        visit: &mut dyn FnMut(&Line<'_>) -> bool,
-    ) -> io::Result<bool> {
+    fn read<R: Read>(&mut self, lines: &mut LineReader<R>, listener: &mut dyn Listener) -> io::Result<bool> {
         loop {
             let edge = lines.bytes() < EDGE as u64;
-            if !edge && !self.launching && self.left == 0 {
+            let before = self.heard.launching;
+            if !edge && !before && self.left == 0 {
                 return Ok(true);
             }
             let Some(line) = lines.next()? else {
                 return Ok(false);
             };
-            let before = std::mem::replace(&mut self.launching, visit(&line));
-            if self.launching && !before {
-                self.repeats.clear();
+            if !edge
+                && before
+                && self.heard.idle
+                && let Some(speaker) = self.echoes.speaker(line.bytes)
+            {
+                listener.echo(&line, speaker);
+                continue;
             }
-            self.left = if edge || self.launching || self.is_new(&line) {
+            self.heard = listener.line(&line);
+            let launching = self.heard.launching;
+            if launching && !before {
+                self.repeats.clear();
+                self.echoes.clear();
+            }
+            if launching {
+                let listener = &*listener;
+                self.echoes
+                    .learn(line.bytes, || listener.quiet(), || listener.always_quiet(&line));
+            }
+            self.left = if edge || launching || self.is_new(&line) {
                 REACH
             } else {
                 self.left.saturating_sub(1)

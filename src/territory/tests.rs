@@ -4,8 +4,8 @@ use std::io::{self, Read};
 
 use proptest::prelude::*;
 
-use super::{EDGE, Gates, REACH, repeats::Repeats, walk};
-use crate::intake::{Limits, LineReader};
+use super::{EDGE, Gates, Heard, Listener, REACH, repeats::Repeats, walk};
+use crate::intake::{Limits, Line, LineReader};
 
 const BEGIN: &str = "INFO non-default args: {}";
 const READY: &str = "INFO Application startup complete.";
@@ -29,22 +29,76 @@ fn launching(now: &mut bool, line: &[u8]) -> bool {
     *now
 }
 
-fn walked(text: &[u8], drip: usize) -> (Vec<u64>, u64) {
-    let mut lines = LineReader::new(Drip(text, drip), &Limits::default());
-    let (mut read, mut now) = (Vec::new(), false);
-    let counted = walk(&mut lines, &Gates::standard(), &mut |line| {
+/// Notes which lines it is given.
+struct Reading<'t> {
+    text: &'t [u8],
+    read: Vec<u64>,
+    echoes: Vec<(u64, usize)>,
+    now: bool,
+}
+
+impl Listener for Reading<'_> {
+    fn line(&mut self, line: &Line<'_>) -> Heard {
         let start = usize::try_from(line.byte).unwrap();
-        assert!(
-            start == 0 || text[start - 1] == b'\n',
-            "line {} begins within one",
-            line.no
-        );
-        read.push(line.no);
-        launching(&mut now, line.bytes)
-    })
-    .unwrap();
+        let within = start > 0 && self.text[start - 1] != b'\n';
+        assert!(!within, "line {} begins within one", line.no);
+        self.read.push(line.no);
+        Heard {
+            launching: launching(&mut self.now, line.bytes),
+            idle: !line.bytes.ends_with(b"open"),
+        }
+    }
+
+    fn quiet(&self) -> Option<usize> {
+        Some(3)
+    }
+
+    fn always_quiet(&self, line: &Line<'_>) -> bool {
+        line.bytes.ends_with(b"via P2P")
+    }
+
+    fn echo(&mut self, line: &Line<'_>, speaker: usize) {
+        self.echoes.push((line.no, speaker));
+    }
+}
+
+fn reading(text: &[u8], drip: usize) -> (Reading<'_>, u64) {
+    let mut lines = LineReader::new(Drip(text, drip), &Limits::default());
+    let mut reading = Reading {
+        text,
+        read: Vec::new(),
+        echoes: Vec::new(),
+        now: false,
+    };
+    let counted = walk(&mut lines, &Gates::standard(), &mut reading).unwrap();
     assert_eq!(lines.bytes(), text.len() as u64);
-    (read, counted)
+    (reading, counted)
+}
+
+fn walked(text: &[u8], drip: usize) -> (Vec<u64>, u64) {
+    let (reading, counted) = reading(text, drip);
+    (reading.read, counted)
+}
+
+#[test]
+fn while_a_launch_is_under_way_echoes_are_noted_only() {
+    let head = "INFO serving\n".repeat(EDGE / 13 + 1);
+    let quiet = |n: usize| format!("node-a:1:2 [0] NCCL INFO Channel {n} via P2P\n");
+    let many: String = (10..99).map(quiet).collect();
+    let text = |between: &str| format!("{head}{BEGIN}\n{many}{between}{many}{READY}\n");
+    let first = (EDGE / 13 + 2) as u64;
+    let log = text("");
+    let (plain, counted) = reading(log.as_bytes(), 1000);
+    assert_eq!((plain.echoes.len(), counted), (2 * 89 - 4, 0));
+    assert_eq!(plain.echoes[0], (first + 5, 3));
+    // What is unfinished may go on in the next line.
+    let log = text("a traceback is open\n");
+    let (open, _) = reading(log.as_bytes(), 1000);
+    assert_eq!(open.echoes.len(), 2 * 89 - 4 - 1);
+    // A new launch forgets what was heard in the one before.
+    let log = text(&format!("{READY}\n{BEGIN}\n"));
+    let (again, _) = reading(log.as_bytes(), 1000);
+    assert_eq!(again.echoes.len(), 2 * (89 - 4));
 }
 
 /// The rule, with all lines at hand.

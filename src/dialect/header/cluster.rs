@@ -98,7 +98,7 @@ pub(super) fn nccl(input: &str) -> IResult<&str, Header<'_>> {
     // What may stand between device and the word NCCL: a file with line, a function, a trace time. OFI prints C++ signatures.
     let Some(at) = rest
         .get(..rest.floor_char_boundary(400))
-        .and_then(|head| head.find("NCCL "))
+        .and_then(|head| super::NCCL.find(head.as_bytes()))
     else {
         return fail(input);
     };

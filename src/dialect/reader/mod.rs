@@ -98,7 +98,7 @@ pub struct Reader<'c> {
     unknown: HashMap<usize, u32>,
     raised: HashMap<(usize, u64), u32>,
     benign_intro: Option<Intro>,
-    before: [(u64, String); CONTEXT],
+    before: [(u64, Vec<u8>); CONTEXT],
     wants_after: Vec<(usize, usize)>,
     last_stamp: Option<Stamp>,
     lines: u64,
@@ -109,6 +109,15 @@ pub struct Reader<'c> {
     root_seen: bool,
     end_seen: bool,
     launching: Vec<Origin>,
+}
+
+/// A record that says nothing but that its speaker is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quiet {
+    /// The number of its speaker.
+    pub speaker: usize,
+    /// The marker that it holds, which its speaker gave before.
+    pub marker: Option<SignatureId>,
 }
 
 /// The node and container that a launch was announced from.
@@ -158,20 +167,39 @@ impl<'c> Reader<'c> {
         }
     }
 
-    /// Reads one record.
-    pub fn record(&mut self, record: &Record<'_>) {
+    /// Reads one record. Answers with whose it is if it says nothing but that its speaker is there.
+    pub fn record(&mut self, record: &Record<'_>) -> Option<Quiet> {
         self.lines = self.lines.max(record.line);
-        self.add_context(record);
+        self.add_context(record.line, record.shown.as_bytes());
         let head = header::parse(&record.text);
         let speaker = self.speaker(record, &head);
         let stamp = record.stamp.clone().or_else(|| head.stamp.clone());
         if let Some(stamp) = &stamp {
             self.last_stamp = Some(stamp.clone());
         }
+        let stamped = stamp.is_some();
         self.note_heard(speaker, record.line, stamp);
-        self.message(record, &head, speaker);
+        let said = self.message(record, &head, speaker);
         self.take_blocks();
-        self.remember(record);
+        self.remember(record.line, record.shown.as_bytes());
+        let marker = said.err();
+        marker
+            .filter(|_| !stamped && record.repeated == 0)
+            .map(|marker| Quiet { speaker, marker })
+    }
+
+    /// Notes a line that says no more than one that was [`Quiet`], while the reader [is idle](Self::is_idle).
+    pub fn echo(&mut self, line: u64, text: &[u8], speaker: usize) {
+        self.lines = self.lines.max(line);
+        self.last_speaker = speaker;
+        self.note_heard(speaker, line, None);
+        self.add_context(line, text);
+        self.remember(line, text);
+    }
+
+    /// Whether no traceback waits for lines to come.
+    pub fn is_idle(&self) -> bool {
+        !self.assembler.is_open() && self.benign_intro.is_none()
     }
 
     /// Whether a launch has begun and its ready marker has not been read.
@@ -234,7 +262,8 @@ impl<'c> Reader<'c> {
         self.root_seen && self.end_seen
     }
 
-    fn message(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize) {
+    /// Looks a message up. An error is a message that says nothing new, with the marker that it holds.
+    fn message(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize) -> Result<(), Option<SignatureId>> {
         let message = head.message;
         let bare = !head.logged && head.label.is_none();
         let key = key_of(record, head);
@@ -287,15 +316,17 @@ impl<'c> Reader<'c> {
         let taken = self.assembler.offer(key, bare, line, &mark, ends, &mut self.blocks);
         self.take_blocks();
         if taken != Taken::No && !is_head {
-            return;
+            return Ok(());
         }
         if let Some(hit) = hit {
-            self.known(record, head, speaker, message, &hit);
-            return;
+            return match self.known(record, head, speaker, message, &hit) {
+                true => Ok(()),
+                false => Err(Some(hit.id)),
+            };
         }
         self.benign_intro = None;
         if is_head || taken != Taken::No {
-            return;
+            return Ok(());
         }
         if let Some((kind, text)) = exception_line(message)
             && looks_like_error(kind)
@@ -312,7 +343,10 @@ impl<'c> Reader<'c> {
                 let event = self.event(mark().place, speaker, Fact::UnknownError);
                 self.push(event);
             }
+        } else {
+            return Err(None);
         }
+        Ok(())
     }
 
     /// Whether a message stands for itself even where a traceback's message could go on.
@@ -328,9 +362,10 @@ impl<'c> Reader<'c> {
         }
     }
 
-    fn known(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize, message: &str, hit: &Hit<'_>) {
+    /// Takes a message that a signature knows. Whether it says anything new.
+    fn known(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize, message: &str, hit: &Hit<'_>) -> bool {
         let Some(signature) = self.catalog.signature(hit.id) else {
-            return;
+            return true;
         };
         let role = signature.def.role;
         let captured = self.captured(hit);
@@ -345,26 +380,30 @@ impl<'c> Reader<'c> {
         });
         self.learn(speaker, &captured);
         self.boundary(role, speaker);
-        if role == Role::Launch {
+        let count = self.seen.entry((speaker, hit.id)).or_default();
+        *count += 1;
+        let count = *count;
+        if role == Role::Launch && count <= MAX_SAME {
             // What the launch before it said does not make this one's lines repetitions.
             self.seen.retain(|(_, id), _| *id == hit.id);
             self.unknown.clear();
             self.raised.clear();
         }
-        let count = self.seen.entry((speaker, hit.id)).or_default();
-        *count += 1;
         let carries = !captured.figures.is_empty() || captured.exit.is_some();
         // A progress bar's later states say nothing new; figures and ends always may.
-        if *count > MAX_SAME || role == Role::Phase && *count > 1 && !carries {
-            self.repeated += u64::from(*count > MAX_SAME);
-            return;
+        if role == Role::Phase && count > 1 && !carries {
+            return captured.identity != Identity::default();
+        }
+        if count > MAX_SAME {
+            self.repeated += 1;
+            return true;
         }
         if let Some(earlier) = self.completed_by(&signature.def.completes, record.line) {
             earlier.figures.extend(captured.figures);
             if captured.victim.pid.is_some() {
                 earlier.victim.pid = captured.victim.pid;
             }
-            return;
+            return true;
         }
         let place = place(self.input, record, self.last_stamp.clone());
         let mut event = self.event(place.clone(), speaker, Fact::Known);
@@ -395,6 +434,7 @@ impl<'c> Reader<'c> {
             event.signature = Some(hit.id);
         }
         self.push(event);
+        true
     }
 
     /// Notes where a launch begins and where it is ready.
@@ -431,7 +471,7 @@ impl<'c> Reader<'c> {
             .get(speaker)
             .map_or_else(|| Arc::new(Speaker::default()), |h| h.speaker.clone());
         let context = self.before.iter().filter(|(n, _)| *n > 0 && *n < place.line);
-        let context = context.map(|(n, t)| (*n, cut(t, TEXT_LIMIT).into())).collect();
+        let context = context.map(|(n, t)| (*n, kept_text(t))).collect();
         Event {
             context,
             ..Event::new(place, speaker, fact)
@@ -456,33 +496,37 @@ impl<'c> Reader<'c> {
         }
     }
 
-    fn add_context(&mut self, record: &Record<'_>) {
+    fn add_context(&mut self, line: u64, shown: &[u8]) {
         if self.wants_after.is_empty() {
             return;
         }
-        let text: Arc<str> = cut(&record.shown, TEXT_LIMIT).into();
+        let text = kept_text(shown);
         let events = &mut self.events;
         self.wants_after.retain_mut(|(index, left)| {
             if let Some(event) = events.get_mut(*index)
-                && record.line > event.place.line
-                && event.context.last().is_none_or(|(n, _)| *n < record.line)
+                && line > event.place.line
+                && event.context.last().is_none_or(|(n, _)| *n < line)
             {
-                event.context.push((record.line, text.clone()));
+                event.context.push((line, text.clone()));
                 *left -= 1;
             }
             *left > 0
         });
     }
 
-    fn remember(&mut self, record: &Record<'_>) {
-        if self.before.last().is_some_and(|(n, _)| *n == record.line) {
+    fn remember(&mut self, line: u64, shown: &[u8]) {
+        if self.before.last().is_some_and(|(n, _)| *n == line) {
             return;
         }
-        self.before.rotate_left(1);
+        // The oldest gives its room to the newest.
+        for newer in 1..CONTEXT {
+            self.before.swap(newer - 1, newer);
+        }
         if let Some((no, text)) = self.before.last_mut() {
-            *no = record.line;
+            *no = line;
             text.clear();
-            text.push_str(cut(&record.shown, TEXT_LIMIT));
+            // No more than is kept of it as evidence.
+            text.extend_from_slice(shown.get(..=TEXT_LIMIT).unwrap_or(shown));
         }
     }
 }
@@ -556,6 +600,13 @@ fn place(input: InputId, record: &Record<'_>, time: Option<Stamp>) -> Place {
         time,
         text: cut(&record.shown, TEXT_LIMIT).into(),
     }
+}
+
+/// What is kept of a line as evidence.
+fn kept_text(shown: &[u8]) -> Arc<str> {
+    // One byte more, so that a character which is cut in two lies beyond the limit.
+    let head = shown.get(..=TEXT_LIMIT).unwrap_or(shown);
+    cut(&String::from_utf8_lossy(head), TEXT_LIMIT).into()
 }
 
 fn cut(text: &str, limit: usize) -> &str {
