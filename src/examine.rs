@@ -13,15 +13,15 @@ use crate::envelope::{Peeler, Profile};
 use crate::event::InputId;
 use crate::intake::{HeldLines, InputSpec, Limits, Line, LineReader, sort_inputs};
 use crate::launch::{Launches, Source, relation};
-use crate::report::model::{Examined, Finding, Outcome, Report, SkippedReport};
+use crate::report::model::{Examined, Finding, Outcome, Report, SkippedReport, UNRELATED};
 use crate::territory::{self, Gates, Heard, Listener};
 use crate::time::Stamp;
 use crate::verdict;
 
+/// Incidents of equal size that are judged to find the one to examine.
+const MAX_JUDGED: usize = 16;
 /// Inputs and incidents that a sentence about unrelated inputs names at most.
-const MAX_NAMES: usize = 8;
-/// Id of the finding that names the inputs of other incidents.
-pub const UNRELATED: &str = "inputs.unrelated";
+const MAX_NAMES: usize = 3;
 /// The part of the memory for events that one more source gets when the ones before it have used it up.
 const LEAST_SHARE: usize = 4096;
 
@@ -307,53 +307,92 @@ impl<'c> Examiner<'c> {
         if sources.len() < 2 {
             return None;
         }
-        let groups = relation::groups(self.catalog, sources);
+        let mut groups = relation::groups(self.catalog, sources);
+        if groups.len() < 2 {
+            return None;
+        }
+        let which = self.lead(&mut groups, sources);
         let [kept, others @ ..] = groups.as_slice() else {
             return None;
         };
-        if others.is_empty() {
-            return None;
-        }
+        let launches: Vec<&relation::Group> = others.iter().filter(|g| !g.is_mute()).collect();
         let name = |&at: &usize| sources.get(at).map(|s| s.name.clone());
-        let told = |group: &relation::Group| {
-            let names: Vec<String> = group.members.iter().take(MAX_NAMES).filter_map(name).collect();
-            let more = beyond(group.members.len(), " and");
+        for group in others {
+            let launch = group
+                .launch()
+                .map_or_else(String::new, |own| format!(": {}", own.describe()));
+            let why = match group.is_mute() {
+                true => "tells of no launch".to_owned(),
+                false => format!("belongs to another launch than the one examined{launch}"),
+            };
+            let left = group.members.iter().filter_map(name);
+            examined.skipped.extend(left.map(|input| SkippedReport {
+                input,
+                why: why.clone(),
+            }));
+        }
+        // Names are told without the folder that they are all in.
+        let folder = common_folder(sources);
+        let short = |at: &usize| sources.get(*at)?.name.get(folder..);
+        let told = |group: &relation::Group, most: usize| {
+            let names: Vec<&str> = group.members.iter().take(most).filter_map(short).collect();
+            let more = beyond(group.members.len(), most, " and");
             let launch = group
                 .launch()
                 .map_or_else(String::new, |own| format!(" ({})", own.describe()));
             format!("{}{more}{launch}", names.join(", "))
         };
-        let list: Vec<String> = others.iter().take(MAX_NAMES).map(&told).collect();
-        let sentence = format!(
-            "The inputs hold {} unrelated launches. This report is on the largest: {}. Left out: {}{}. \
-             `coroner scan` examines each of them; --one-incident takes all inputs for one incident",
-            groups.len(),
-            told(kept),
-            list.join("; "),
-            beyond(others.len(), "; and"),
-        );
-        let mut left = Vec::new();
-        for group in others {
-            let launch = group
-                .launch()
-                .map_or_else(String::new, |own| format!(": {}", own.describe()));
-            left.extend(group.members.iter().filter_map(name).map(|input| SkippedReport {
-                input,
-                why: format!("belongs to another launch than the one examined{launch}"),
-            }));
-        }
-        examined.skipped.extend(left);
+        let left: Vec<String> = launches.iter().take(MAX_NAMES).map(|group| told(group, 1)).collect();
+        let finding = (!launches.is_empty()).then(|| Finding {
+            id: UNRELATED.to_owned(),
+            title: format!(
+                "The inputs hold {} unrelated launches, and this report is on one of them, {}. It is {}. Left out: {}{}. \
+                 `coroner scan` with the same paths examines each; --one-incident takes all for one",
+                launches.len() + 1,
+                which,
+                told(kept, MAX_NAMES),
+                left.join("; "),
+                beyond(launches.len(), MAX_NAMES, "; and"),
+            ),
+            severity: "warning".to_owned(),
+            evidence: Vec::new(),
+        });
         let mut at = 0;
         sources.retain(|_| {
             at += 1;
             kept.members.binary_search(&(at - 1)).is_ok()
         });
-        Some(Finding {
-            id: UNRELATED.to_owned(),
-            title: sentence,
-            severity: "warning".to_owned(),
-            evidence: Vec::new(),
-        })
+        finding
+    }
+
+    /// Puts the group to examine in front, and says which one that is: of equally large ones the last that failed. What
+    /// reads like a failure need not be one, so the likeliest are judged.
+    fn lead(&self, groups: &mut [relation::Group], sources: &[Arc<Source>]) -> &'static str {
+        let largest = groups.first().map_or(0, |g| g.members.len());
+        let equals = groups.iter().take_while(|g| !g.is_mute() && g.members.len() == largest);
+        if equals.clone().count() == 1 {
+            return "the one with the most files";
+        }
+        let failed = |group: &relation::Group| {
+            let own: Vec<Arc<Source>> = group
+                .members
+                .iter()
+                .filter_map(|&at| sources.get(at).cloned())
+                .collect();
+            let mut launches = Launches::build(self.catalog, &own);
+            let last = launches.attempts.saturating_sub(1);
+            verdict::judge(self.catalog, &mut launches, last).outcome == Outcome::Failed
+        };
+        let at = equals.filter(|g| g.looks_failed()).take(MAX_JUDGED).position(failed);
+        if let Some(front) = at.and_then(|at| groups.get_mut(..=at)) {
+            front.rotate_right(1);
+        }
+        match (at.is_some(), groups.first().is_some_and(relation::Group::is_dated)) {
+            (true, true) => "the last one that failed",
+            (true, false) => "one that failed",
+            (false, true) => "the last one",
+            (false, false) => "the one with the longest log",
+        }
     }
 
     /// The inputs that were not read or not read to their end.
@@ -431,12 +470,22 @@ impl<'c> Examiner<'c> {
     }
 }
 
-/// How many there are beyond the [`MAX_NAMES`] that are named, behind a word that joins them on.
-fn beyond(all: usize, joint: &str) -> String {
-    match all.saturating_sub(MAX_NAMES) {
+/// How many there are beyond the `most` that are named, behind a word that joins them on.
+fn beyond(all: usize, most: usize, joint: &str) -> String {
+    match all.saturating_sub(most) {
         0 => String::new(),
         more => format!("{joint} {more} more"),
     }
+}
+
+/// The length of the folder that the names of all sources begin with, its last slash included.
+fn common_folder(sources: &[Arc<Source>]) -> usize {
+    let mut names = sources.iter().map(|s| s.name.as_str());
+    let first = names.next().unwrap_or("");
+    let same = |a: &str, b: &str| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let shared = names.fold(first.len(), |len, name| len.min(same(first, name)));
+    let within = first.as_bytes().get(..shared).unwrap_or_default();
+    within.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1)
 }
 
 fn close(open: Open<'_>, name: String, input: InputId) -> Source {

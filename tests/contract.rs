@@ -27,7 +27,7 @@ const FIELDS: &[(&str, &str)] = &[
         "",
         "schema program source outcome headline story engine phase cause alternatives root exception evidence findings \
          figures measurements memory remedies will_not_help overruled_advice retry next_evidence owner launch processes \
-         timeline attempts fingerprint log examined",
+         timeline attempt attempts fingerprint log examined",
     ),
     ("program", "version catalog"),
     ("engine", "name version"),
@@ -63,7 +63,10 @@ const FIELDS: &[(&str, &str)] = &[
     ("launch.ids", "slurm_job pod container ray_session"),
     ("processes[]", "id role rank coords node pid last_phase exit"),
     ("timeline[]", "process phase line time seconds"),
-    ("attempts[]", "n first_line last_line outcome phase cause fingerprint"),
+    (
+        "attempts[]",
+        "n input first_line last_line outcome phase cause fingerprint",
+    ),
     ("log", "head tail missing"),
     ("examined", "files bytes lines skipped capped"),
     ("examined.skipped[]", "input why"),

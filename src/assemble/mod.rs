@@ -13,7 +13,8 @@ mod table;
 mod waits;
 
 use crate::catalog::Catalog;
-use crate::launch::Launches;
+use crate::catalog::schema::Role;
+use crate::launch::{Launches, Placed};
 use crate::ledger::{account, tight_rank};
 use crate::remedy::{Evidence, advise};
 use crate::report::model::{
@@ -151,7 +152,8 @@ pub fn assemble(
         launch: facts.launch(launches, verdict, root.map(|f| f.event)),
         processes: names.processes(verdict),
         timeline: names.timeline(verdict),
-        attempts: all.iter().map(|v| attempt(launches, v)).collect(),
+        attempt: verdict.attempt + 1,
+        attempts: all.iter().map(|v| attempt(catalog, launches, v, &names)).collect(),
         fingerprint: print,
         log: LogState {
             missing: waits.missing,
@@ -265,16 +267,25 @@ fn exception_report(launches: &Launches, verdict: &Verdict, exception: &crate::e
     }
 }
 
-fn attempt(launches: &Launches, verdict: &Verdict) -> Attempt {
-    let lines = || {
+fn attempt(catalog: &Catalog, launches: &Launches, verdict: &Verdict, names: &Names<'_>) -> Attempt {
+    let events = || {
         launches
             .of_attempt(verdict.attempt)
             .filter_map(|i| launches.events.get(i))
+    };
+    // Lines of several inputs have no order: those of the one that shows the launch are told.
+    let launch = |p: &&Placed| Launches::role(catalog, &p.event) == Some(Role::Launch);
+    let input = events().find(launch).or_else(|| events().next());
+    let input = input.map(|p| p.event.place.input);
+    let lines = || {
+        events()
+            .filter(|p| Some(p.event.place.input) == input)
             .map(|p| p.event.place.line)
     };
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
     Attempt {
         n: verdict.attempt + 1,
+        input: input.map(|input| names.input(input)),
         first_line: lines().min().unwrap_or(0),
         last_line: lines().max().unwrap_or(0),
         outcome: verdict.outcome,

@@ -15,10 +15,10 @@ use super::output::{Output, complain, remark, rendered};
 use super::pipe::{Listener, Patience, Pause, Pipe, Signals, Wanted};
 use super::targets::{Target, targets};
 use crate::envelope::Profile;
-use crate::examine::{AttemptChoice, Examiner, Options, UNRELATED};
+use crate::examine::{AttemptChoice, Examiner, Options};
 use crate::intake::{HeldLines, InputSpec, Limits, Line, STDIN, SkipKind, Skipped, discover};
 use crate::redact::Redactor;
-use crate::report::model::{Finding, Outcome, Report};
+use crate::report::model::{Finding, Outcome, Report, UNRELATED};
 use crate::report::{Format, Style};
 
 /// How long after the first signal the end of the input is waited for.
@@ -232,7 +232,9 @@ impl Session<'_> {
             .first()
             .and_then(|r| r.findings.iter().find(|f| f.id == UNRELATED));
         if let Some(finding) = unrelated.filter(|_| self.published.is_empty()) {
-            remark(&finding.title);
+            // The report names them; here its first sentence is enough.
+            let first = finding.title.split(". ").next().unwrap_or(&finding.title);
+            remark(&format!("{first}; `coroner scan` examines each"));
         }
         for report in &mut reports {
             if report.examined.files == 0 {

@@ -2,13 +2,14 @@
 //!
 //! Owns the splitting of restarts. A launch line is a restart only when the launch before it got somewhere or failed
 //! and its processes are not heard again; two servers side by side are one attempt. The parts of a rotated log, and the
-//! two streams of one program, are one output.
+//! two streams of one program, are one output; launches in outputs of their own are told apart by `rounds`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::files::output;
 use super::processes::{ProcessId, Processes};
+use super::rounds::Rounds;
 use super::{Placed, Source};
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
@@ -18,31 +19,100 @@ use crate::event::{Fact, InputId, TracebackKind};
 const TRAILING: usize = 12;
 
 /// Writes the attempt into every event and gives the number of attempts.
-pub fn split(catalog: &Catalog, sources: &[Arc<Source>], processes: &Processes, events: &mut [Placed]) -> usize {
-    let names: HashMap<InputId, String> = sources.iter().map(|s| (s.input, output(&s.name))).collect();
-    let mut per_output: HashMap<Option<&str>, Vec<usize>> = HashMap::new();
-    for (i, placed) in events.iter().enumerate() {
-        let name = names.get(&placed.event.place.input).map(String::as_str);
-        per_output.entry(name).or_default().push(i);
+pub fn split(
+    catalog: &Catalog,
+    sources: &[Arc<Source>],
+    rounds: &Rounds,
+    processes: &Processes,
+    events: &mut [Placed],
+) -> usize {
+    let mut outputs: HashMap<String, Output> = HashMap::new();
+    let mut names: HashMap<InputId, String> = HashMap::new();
+    for (at, source) in sources.iter().enumerate() {
+        let name = output(&source.name);
+        names.insert(source.input, name.clone());
+        let own = outputs.entry(name).or_default();
+        own.round = own.round.or(rounds.round(at));
     }
-    let outputs: Vec<Vec<usize>> = per_output.into_values().collect();
-    let boundaries: Vec<Vec<usize>> = outputs
+    for (i, placed) in events.iter().enumerate() {
+        let name = names.get(&placed.event.place.input);
+        if let Some(own) = name.and_then(|name| outputs.get_mut(name)) {
+            own.events.push(i);
+            own.dated |= placed.dated;
+        }
+    }
+    let mut outputs: Vec<Output> = outputs.into_values().collect();
+    for own in &mut outputs {
+        own.starts = boundaries(catalog, processes, events, &own.events);
+    }
+    // Where no file of its own tells one launch from the next, all outputs are of one round.
+    let in_rounds = rounds.count() > 1;
+    let mut attempts_of: Vec<usize> = vec![1; rounds.count()];
+    for own in &outputs {
+        let round = if in_rounds { own.round } else { Some(0) };
+        if let Some(most) = round.and_then(|r| attempts_of.get_mut(r)) {
+            *most = (*most).max(own.starts.len() + 1);
+        }
+    }
+    let attempts: usize = attempts_of.iter().sum();
+    if attempts == 1 {
+        return attempts;
+    }
+    let (placed, others): (Vec<&Output>, Vec<&Output>) = outputs
         .iter()
-        .map(|own| boundaries(catalog, processes, events, own))
-        .collect();
-    let attempts = boundaries.iter().map(Vec::len).max().unwrap_or(0) + 1;
-    for (own, starts) in outputs.iter().zip(&boundaries) {
+        .partition(|own| own.round.is_some() || !in_rounds && !own.starts.is_empty());
+    for own in placed {
+        let round = own.round.filter(|_| in_rounds).unwrap_or(0);
+        let before: usize = attempts_of.iter().take(round).sum();
+        let of_round = attempts_of.get(round).copied().unwrap_or(1);
         // A source with fewer launches than another joined late: its last launch is the last attempt.
-        let offset = attempts - 1 - starts.len();
-        for &index in own {
-            let passed = starts.partition_point(|&start| start <= index);
-            let lone = starts.is_empty() && attempts > 1;
+        let offset = before + of_round.saturating_sub(own.starts.len() + 1);
+        for &index in &own.events {
+            let passed = own.starts.partition_point(|&start| start <= index);
             if let Some(placed) = events.get_mut(index) {
-                placed.attempt = if lone { attempts - 1 } else { passed + offset };
+                placed.attempt = passed + offset;
             }
         }
     }
+    by_time(&others, attempts, events);
     attempts
+}
+
+/// What shows no launch, such as a raylet's or the kernel's log, was there all the time: an event in it is of the
+/// attempt that was under way. Without stamps, or where these are of another time, it is of the last.
+fn by_time(others: &[&Output], attempts: usize, events: &mut [Placed]) {
+    let own: HashSet<usize> = others.iter().flat_map(|o| &o.events).copied().collect();
+    let mut starts: Vec<usize> = vec![usize::MAX; attempts];
+    let mut end = 0;
+    for (index, placed) in events.iter().enumerate() {
+        if placed.dated && !own.contains(&index) {
+            end = index;
+            if let Some(start) = starts.get_mut(placed.attempt) {
+                *start = (*start).min(index);
+            }
+        }
+    }
+    let begin = starts.iter().min().copied().unwrap_or(usize::MAX);
+    for output in others {
+        let meets = output.dated && output.events.iter().any(|i| (begin..=end).contains(i));
+        for &index in &output.events {
+            let begun = starts.iter().rposition(|&start| start <= index).unwrap_or(0);
+            if let Some(placed) = events.get_mut(index) {
+                placed.attempt = if meets { begun } else { attempts - 1 };
+            }
+        }
+    }
+}
+
+/// The events of one output.
+#[derive(Default)]
+struct Output {
+    round: Option<usize>,
+    events: Vec<usize>,
+    /// Where a new attempt begins.
+    starts: Vec<usize>,
+    /// Whether any of it has a stamp.
+    dated: bool,
 }
 
 /// The events of one output at which a new attempt begins; the first launch is no boundary.

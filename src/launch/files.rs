@@ -2,10 +2,11 @@
 //!
 //! Owns the naming of Ray session files, rank and node files. Never opens a file.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Source;
+use super::rounds::Rounds;
 use crate::catalog::Catalog;
 
 /// Programs that only tell of others, as the catalog names them.
@@ -32,6 +33,11 @@ pub struct FileHint {
 }
 
 impl FileHint {
+    /// What a name tells by itself.
+    pub(super) fn of(name: &str) -> Self {
+        hint(name, true)
+    }
+
     /// Whether it holds what the code of one of Ray's workers prints.
     pub fn is_ray_worker(&self) -> bool {
         self.ray_session && self.label.as_deref() == Some(RAY_WORKER)
@@ -40,22 +46,30 @@ impl FileHint {
 
 /// What the names of all sources tell. The name of a file stands for a node only where names tell nodes apart: one log
 /// beside a kernel log or a Ray session has the name of the launch. A host that the file itself names goes before.
-pub fn hints(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<FileHint> {
+pub fn hints(catalog: &Catalog, sources: &[Arc<Source>], rounds: &Rounds) -> Vec<FileHint> {
     let alone = sources.len() <= 1;
     let named = |source: &Arc<Source>| FileHint {
         observer: tells_of_others(catalog, source),
         ..hint(&source.name, alone)
     };
     let mut hints: Vec<FileHint> = sources.iter().map(named).collect();
-    let outputs: HashSet<String> = sources
+    // Attempts that were written to files of their own are no nodes.
+    let outputs: HashSet<(Option<usize>, String)> = sources
         .iter()
         .zip(&hints)
-        .filter(|(_, h)| h.label.is_none() && h.rank.is_none() && !h.observer)
-        .map(|(s, _)| output(&s.name))
+        .enumerate()
+        .filter(|(_, (_, h))| h.label.is_none() && h.rank.is_none() && !h.observer)
+        .map(|(at, (s, _))| (rounds.round(at), output(&s.name)))
         .collect();
+    let mut per_round: HashMap<Option<usize>, usize> = HashMap::new();
+    for (round, _) in &outputs {
+        *per_round.entry(*round).or_default() += 1;
+    }
+    let of_none = per_round.remove(&None).unwrap_or(0);
+    let at_once = of_none + per_round.into_values().max().unwrap_or(0);
     for (source, hint) in sources.iter().zip(&mut hints) {
-        let named = names_node(&source.name);
-        if !named && (outputs.len() <= 1 || hint.observer) {
+        let named = node_in_name(&source.name).is_some();
+        if !named && (at_once <= 1 || hint.observer) {
             hint.node = None;
         } else if hint.node.is_some() && hint.label.is_none() {
             hint.node = only_host(source).or(hint.node.take());
@@ -82,12 +96,15 @@ fn only_host(source: &Source) -> Option<Arc<str>> {
     hosts.all(|h| h == first).then(|| first.clone())
 }
 
-/// Whether a file, or a folder above it, is named for a node.
-fn names_node(name: &str) -> bool {
+/// The node that a file, or a folder above it, is named for.
+pub(super) fn node_in_name(name: &str) -> Option<String> {
     let path = name.replace('\\', "/");
     let mut parts = path.rsplit('/');
-    let file = parts.next().unwrap_or("");
-    is_node_name(without_endings(file)) || parts.any(is_node_name)
+    let file = without_endings(parts.next().unwrap_or(""));
+    if is_node_name(file) {
+        return Some(file.to_owned());
+    }
+    parts.find(|part| is_node_name(part)).map(ToOwned::to_owned)
 }
 
 /// Folder and file name of an output, its parts and streams taken as one.

@@ -1,7 +1,7 @@
 //! The launch: processes, their phases and the attempts, built from the events of all sources.
 //!
 //! Owns who is who (`processes`), who was in which phase when (`machine`), and where one launch ends and the next
-//! begins (`attempts`), how far the nodes' clocks are apart (`clocks`), and which inputs belong together at all
+//! begins (`attempts`, over several files: `rounds`), how far the nodes' clocks are apart (`clocks`), and which inputs belong together at all
 //! (`relation`). Knows no text: a line travels along as opaque evidence. Never weighs causes.
 
 pub mod arrival;
@@ -14,6 +14,7 @@ pub mod machine;
 pub mod order;
 pub mod processes;
 pub mod relation;
+pub mod rounds;
 
 use crate::catalog::Catalog;
 use crate::catalog::matcher::Signature;
@@ -26,6 +27,7 @@ use clocks::Clocks;
 use machine::{Engine, Machine};
 use order::Moment;
 use processes::{ProcessId, Processes};
+use rounds::Rounds;
 
 /// One examined source with what its name says.
 #[derive(Debug, Clone)]
@@ -83,10 +85,11 @@ pub struct Launches {
 impl Launches {
     /// Builds the launches from the sources.
     pub fn build(catalog: &Catalog, sources: &[Arc<Source>]) -> Self {
-        let mut processes = Processes::build(catalog, sources);
+        let rounds = Rounds::of(catalog, sources);
+        let mut processes = Processes::build(catalog, sources, &rounds);
         let clocks = Clocks::estimate(catalog, sources, &processes);
         let mut events = order::merge(sources, &processes, &clocks);
-        let attempts = attempts::split(catalog, sources, &processes, &mut events);
+        let attempts = attempts::split(catalog, sources, &rounds, &processes, &mut events);
         let mut by_attempt = vec![Vec::new(); attempts];
         for (index, placed) in events.iter().enumerate() {
             if let Some(own) = by_attempt.get_mut(placed.attempt) {

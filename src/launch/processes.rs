@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::Source;
 use super::files::{FileHint, hints, is_node_name};
 use super::links;
+use super::rounds::Rounds;
 use crate::catalog::Catalog;
 use crate::catalog::captures::Identity;
 use crate::event::{Coords, Event, ExitStatus, InputId, Program, Speaker, Victim};
@@ -128,8 +129,8 @@ enum Key {
 
 impl Processes {
     /// Joins the speakers of all sources.
-    pub fn build(catalog: &Catalog, sources: &[Arc<Source>]) -> Self {
-        let files = hints(catalog, sources);
+    pub fn build(catalog: &Catalog, sources: &[Arc<Source>], rounds: &Rounds) -> Self {
+        let files = hints(catalog, sources, rounds);
         let mut table = Self {
             aliases: links::addresses(sources, &files),
             host_pids: HashMap::new(),

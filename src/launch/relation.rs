@@ -2,7 +2,7 @@
 //!
 //! Owns the grouping of inputs. Inputs belong together unless they show that they do not: two whole launches of
 //! different engines, versions or models, or far apart in time. A rank's file, a node's file, a kernel log or a Ray
-//! session is no launch of its own and stays with the launch that it fits. Never judges a launch.
+//! session is no launch of its own and stays with the launch that it fits, if it fits one. Never judges a launch.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -19,6 +19,9 @@ use crate::time::Stamp;
 const FAR: f64 = 3600.0;
 /// The same for stamps without a zone, which may be up to 14 hours off in either direction.
 const FAR_WITHOUT_ZONE: f64 = 29.0 * 3600.0;
+/// Seconds around a launch in which a log that names nothing in common with it may yet be of it, where there are other
+/// launches it may be of.
+const AROUND: f64 = 120.0;
 /// Launches of a group that a further one is compared with.
 const MAX_COMPARED: usize = 64;
 /// Settings that name the meeting point of a launch on several nodes.
@@ -35,10 +38,12 @@ pub struct Group {
     span: Option<Span>,
     failed: bool,
     lines: u64,
+    /// Whether its inputs tell nothing of a launch: notes, labels, other programs' logs.
+    mute: bool,
 }
 
 /// First and last stamp.
-type Span = (Stamp, Stamp);
+pub(super) type Span = (Stamp, Stamp);
 
 /// A whole launch that one input shows.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -53,6 +58,8 @@ pub struct Own {
     pub span: Option<Span>,
     /// Whether it says that it is one of several nodes or servers.
     shared: bool,
+    /// Which of them, as far as it says.
+    node_rank: Option<Arc<str>>,
 }
 
 impl Own {
@@ -76,6 +83,14 @@ impl Own {
         out
     }
 
+    /// Which of the nodes or servers of a launch it is; nothing for one that stands alone.
+    pub(super) fn place(&self) -> String {
+        match (self.shared, &self.node_rank) {
+            (false, _) => String::new(),
+            (true, rank) => format!("node {}", rank.as_deref().unwrap_or("0")),
+        }
+    }
+
     /// Whether the two cannot be of one incident.
     fn conflicts(&self, other: &Self) -> bool {
         if far(self.span.as_ref(), other.span.as_ref()) {
@@ -89,12 +104,13 @@ impl Own {
     }
 }
 
-/// The incidents that the sources hold, the largest first.
+/// The incidents that the sources hold, the largest first; of equally large ones, one that failed goes first, and the
+/// latest. Inputs that tell of no launch come last.
 pub fn groups(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<Group> {
     let views: Vec<View> = sources.iter().map(|s| View::of(catalog, s)).collect();
     let mut parts = linked(&views);
     // Parts with a launch of their own come first: the others go where they fit.
-    parts.sort_by_key(|part| part.owns.is_empty());
+    parts.sort_by_key(|part| (part.mute, part.owns.is_empty()));
     let mut groups: Vec<Group> = Vec::new();
     for part in parts {
         let fit = if part.owns.is_empty() {
@@ -110,9 +126,17 @@ pub fn groups(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<Group> {
     for group in &mut groups {
         group.members.sort_unstable();
     }
-    groups.sort_by_key(|g| {
-        let first = g.members.first().copied();
-        (std::cmp::Reverse((g.members.len(), g.failed, g.lines)), first)
+    let base = groups.iter().find_map(|g| g.span.clone()).map(|(first, _)| first);
+    let last = |g: &Group| g.span.as_ref()?.1.seconds_since(base.as_ref()?);
+    groups.sort_by(|a, b| {
+        let size = |g: &Group| (!g.mute, g.members.len(), g.failed);
+        let time = |g: &Group| last(g).unwrap_or(f64::MIN);
+        let first = |g: &Group| g.members.first().copied();
+        size(b)
+            .cmp(&size(a))
+            .then(time(b).total_cmp(&time(a)))
+            .then(b.lines.cmp(&a.lines))
+            .then(first(a).cmp(&first(b)))
     });
     groups
 }
@@ -121,6 +145,21 @@ impl Group {
     /// What the group's launch says of itself, if one of its inputs shows it.
     pub fn launch(&self) -> Option<&Own> {
         self.owns.first()
+    }
+
+    /// Whether its inputs tell of no launch at all.
+    pub fn is_mute(&self) -> bool {
+        self.mute
+    }
+
+    /// Whether anything in it reads like a failure.
+    pub fn looks_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Whether a stamp says when it was.
+    pub fn is_dated(&self) -> bool {
+        self.span.is_some()
     }
 
     fn conflicts(&self, other: &Self) -> bool {
@@ -134,12 +173,18 @@ impl Group {
         self.owns.extend(other.owns.into_iter().take(room));
         self.hosts.extend(other.hosts);
         self.span = match (self.span.take(), other.span) {
-            (Some(a), Some(b)) => Some((earlier(a.0, b.0), later(a.1, b.1))),
+            (Some(a), Some(b)) => Some(both(a, b)),
             (a, b) => a.or(b),
         };
+        self.mute &= other.mute;
         self.failed |= other.failed;
         self.lines += other.lines;
     }
+}
+
+/// The span that holds two.
+pub(super) fn both(a: Span, b: Span) -> Span {
+    (earlier(a.0, b.0), later(a.1, b.1))
 }
 
 fn earlier(a: Stamp, b: Stamp) -> Stamp {
@@ -166,6 +211,7 @@ struct View {
     hosts: BTreeSet<Arc<str>>,
     failed: bool,
     lines: u64,
+    mute: bool,
 }
 
 impl View {
@@ -188,7 +234,8 @@ impl View {
         keys.sort();
         keys.dedup();
         Self {
-            own: own(catalog, source, span.clone()),
+            own: own_launch(catalog, source),
+            mute: source.harvest.events.is_empty(),
             span,
             keys,
             hosts,
@@ -199,7 +246,7 @@ impl View {
 }
 
 /// The launch that a source shows from its beginning.
-fn own(catalog: &Catalog, source: &Source, span: Option<Span>) -> Option<Own> {
+pub(super) fn own_launch(catalog: &Catalog, source: &Source) -> Option<Own> {
     let events = &source.harvest.events;
     let program = events.iter().find_map(|e| {
         let def = &catalog.signature(e.signature?)?.def;
@@ -219,8 +266,9 @@ fn own(catalog: &Catalog, source: &Source, span: Option<Span>) -> Option<Own> {
         program: program.into(),
         version: setting(&["engine_version"]),
         model: setting(&["model", "model_path"]),
-        span,
+        span: span(source),
         shared: several("nnodes") || several("data_parallel_size") || setting(&["headless"]).is_some(),
+        node_rank: setting(&["node_rank", "data_parallel_start_rank", "data_parallel_rank"]),
     })
 }
 
@@ -242,7 +290,7 @@ fn looks_failed(catalog: &Catalog, event: &Event) -> bool {
     }
 }
 
-fn span(source: &Source) -> Option<Span> {
+pub(super) fn span(source: &Source) -> Option<Span> {
     let heard = &source.harvest.heard;
     let first = heard.iter().filter_map(|h| h.first.clone()).reduce(earlier)?;
     let last = heard.iter().filter_map(|h| h.last.clone()).reduce(later)?;
@@ -283,13 +331,18 @@ fn linked(views: &[View]) -> Vec<Group> {
     }
     let mut parts: HashMap<usize, Group> = HashMap::new();
     for (index, view) in views.iter().enumerate() {
-        parts.entry(root(&of, index)).or_default().take(Group {
+        let none = || Group {
+            mute: true,
+            ..Group::default()
+        };
+        parts.entry(root(&of, index)).or_insert_with(none).take(Group {
             members: vec![index],
             owns: view.own.iter().cloned().collect(),
             hosts: view.hosts.clone(),
             span: view.span.clone(),
             failed: view.failed,
             lines: view.lines,
+            mute: view.mute,
         });
     }
     let mut parts: Vec<Group> = parts.into_values().collect();
@@ -304,15 +357,27 @@ fn root(of: &[usize], mut at: usize) -> usize {
     at
 }
 
-/// Where inputs without a launch of their own go: to the launch on their host, else to the one nearest in time, else
-/// to the first.
+/// Where inputs without a launch of their own go: to the launch on their host, else to the one that is nearest in time.
+/// Where neither tells, and there are several launches, to none.
 fn best_fit(groups: &[Group], part: &Group) -> Option<usize> {
-    let rated = groups.iter().map(|group| {
-        let gap = gap(group.span.as_ref(), part.span.as_ref());
-        (group.hosts.is_disjoint(&part.hosts), gap.unwrap_or(f64::MAX))
-    });
-    rated
-        .enumerate()
-        .min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))
-        .map(|(at, _)| at)
+    let near = |group: &Group| !far(group.span.as_ref(), part.span.as_ref());
+    let on_host = |group: &Group| !group.hosts.is_disjoint(&part.hosts);
+    if let [only] = groups {
+        return (part.mute || near(only)).then_some(0);
+    }
+    let rated = groups.iter().enumerate().filter(|(_, g)| !part.mute && near(g));
+    let mut rated: Vec<(bool, f64, usize)> = rated
+        .map(|(at, group)| {
+            let gap = gap(group.span.as_ref(), part.span.as_ref());
+            (!on_host(group), gap.unwrap_or(f64::MAX), at)
+        })
+        .collect();
+    rated.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
+    match rated.as_slice() {
+        [] => None,
+        // Of several on its host, or of several at its time, none is more likely than the next.
+        [first, second, ..] if first.0 == second.0 && first.1 == second.1 => None,
+        [(true, gap, _), ..] if *gap > AROUND => None,
+        [(.., at), ..] => Some(*at),
+    }
 }

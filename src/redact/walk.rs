@@ -51,7 +51,8 @@ pub fn texts(report: &mut Report, visit: &mut Visit<'_>) {
         launch,
         processes,
         timeline,
-        attempts: _,
+        attempt: _,
+        attempts,
         fingerprint: _,
         log,
         examined,
@@ -107,6 +108,19 @@ pub fn texts(report: &mut Report, visit: &mut Visit<'_>) {
     {
         self::place(place, visit);
         each(why, visit);
+    }
+    for Attempt {
+        n: _,
+        input,
+        first_line: _,
+        last_line: _,
+        outcome: _,
+        phase: _,
+        cause: _,
+        fingerprint: _,
+    } in attempts
+    {
+        each(input, visit);
     }
     for Finding {
         id: _,

@@ -60,7 +60,7 @@ pub fn render(report: &Report, style: &Style) -> String {
         let attempts = report
             .attempts
             .iter()
-            .map(|a| format!("- {}", escape(&words::attempt(a))));
+            .map(|a| format!("- {}", escape(&words::attempt(report, a))));
         section(&mut out, "Attempts in this log", &attempts.collect::<Vec<_>>());
     }
     unknowns(&mut out, report);

@@ -11,6 +11,9 @@ use serde::Serialize;
 /// The schema id of [`Report`].
 pub const SCHEMA: &str = "coroner.report/1";
 
+/// Id of the finding that the inputs hold other incidents too.
+pub const UNRELATED: &str = "inputs.unrelated";
+
 /// The answer to one examination.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Report {
@@ -68,7 +71,9 @@ pub struct Report {
     pub processes: Vec<Process>,
     /// The path through the phases, in order of lines.
     pub timeline: Vec<TimelineEntry>,
-    /// Attempts, oldest first; the report is on the last one unless another was asked for.
+    /// Number of the attempt that the report is on, from 1: the last one unless another was asked for.
+    pub attempt: usize,
+    /// Attempts, oldest first.
     pub attempts: Vec<Attempt>,
     /// The same failure elsewhere has the same one.
     pub fingerprint: Option<String>,
@@ -534,6 +539,8 @@ pub struct TimelineEntry {
 pub struct Attempt {
     /// From 1.
     pub n: usize,
+    /// The input that shows its beginning, and in which its lines are counted.
+    pub input: Option<String>,
     /// First line.
     pub first_line: u64,
     /// Last line.

@@ -45,6 +45,7 @@ pub fn quiet(outcome: Outcome, headline: &str) -> Report {
         launch: Launch::default(),
         processes: vec![],
         timeline: vec![],
+        attempt: 1,
         attempts: vec![],
         fingerprint: None,
         log: LogState::default(),

@@ -5,7 +5,7 @@
 
 use anstyle::{AnsiColor, Style as Ansi};
 
-use super::model::{Outcome, Remedy, Report};
+use super::model::{Outcome, Remedy, Report, UNRELATED};
 use super::text::{self, safe};
 use super::{Style, snippet, words};
 
@@ -81,6 +81,10 @@ fn first_screen(page: &mut Page<'_>, report: &Report) {
     if !report.story.is_empty() {
         page.blank();
         page.para(&safe(&report.story));
+    }
+    if let Some(unrelated) = report.findings.iter().find(|f| f.id == UNRELATED) {
+        page.blank();
+        page.para(&safe(&unrelated.title));
     }
     if report.cause.is_some() && !report.remedies.is_empty() {
         page.section("Change first");
@@ -207,14 +211,15 @@ fn remedy_in_full(page: &mut Page<'_>, report: &Report, remedy: &Remedy) {
 
 fn findings(page: &mut Page<'_>, report: &Report) {
     page.section("Also seen");
-    for finding in report.findings.iter().take(LIST_LIMIT) {
+    // What else the inputs hold stands in the first screen.
+    for finding in report.findings.iter().filter(|f| f.id != UNRELATED).take(LIST_LIMIT) {
         let mark = if finding.severity == "warning" { "! " } else { "- " };
         page.item(mark, &safe(&finding.title));
     }
     if report.attempts.len() > 1 {
         page.section("Attempts in this log");
         for attempt in &report.attempts {
-            page.item("", &words::attempt(attempt));
+            page.item("", &words::attempt(report, attempt));
         }
     }
 }

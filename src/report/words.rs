@@ -2,8 +2,11 @@
 //!
 //! Owns wording that is computed from several fields. Returns clean text and knows no format.
 
+use std::collections::{BTreeSet, HashMap};
+
 use super::model::{
-    Attempt, Change, Outcome, Overruled, Patch, PlaceReport, Process, ProcessRow, Remedy, Report, TimelineEntry,
+    Attempt, Change, Outcome, Overruled, Patch, PlaceReport, Process, ProcessRow, Remedy, Report, SkippedReport,
+    TimelineEntry,
 };
 use super::text::{self, safe};
 
@@ -345,21 +348,31 @@ pub fn process_lines(report: &Report) -> Vec<String> {
     processes(report).iter().map(told).collect()
 }
 
-/// Earlier attempts in a sentence, where there was more than one.
+/// The attempts in a few words, where there was more than one: `attempt 3 of 3, all failed in weight-load`.
 pub fn attempts(report: &Report) -> Option<String> {
-    let [earlier @ .., _] = report.attempts.as_slice() else {
+    let all = report.attempts.as_slice();
+    if all.len() < 2 {
         return None;
+    }
+    let failed: Vec<&Attempt> = all.iter().filter(|a| a.outcome == Outcome::Failed).collect();
+    let phases: BTreeSet<Option<&str>> = failed.iter().map(|a| a.phase.as_deref()).collect();
+    let place = match phases.into_iter().collect::<Vec<_>>().as_slice() {
+        [Some(phase)] => format!(" in {}", safe(phase)),
+        _ => String::new(),
     };
-    let failed = earlier
-        .iter()
-        .filter(|attempt| attempt.outcome == Outcome::Failed)
-        .count();
-    let last = report.attempts.len();
-    (last > 1).then(|| format!("attempt {last} of {last}, {failed} earlier failed"))
+    let told = match (failed.len(), all.len()) {
+        (0, _) => "none failed".to_owned(),
+        (2, 2) => format!("both failed{place}"),
+        (n, all) if n == all => format!("all failed{place}"),
+        (n, _) => format!("{n} failed{place}"),
+    };
+    Some(format!("attempt {} of {}, {told}", report.attempt, all.len()))
 }
 
-/// One attempt, `#1 lines 1–400: failed in graph-capture, gpu-oom.graph-capture`.
-pub fn attempt(attempt: &Attempt) -> String {
+/// One attempt, `#1 lines 1–400: failed in graph-capture, gpu-oom.graph-capture`; with its input where there are several.
+pub fn attempt(report: &Report, attempt: &Attempt) -> String {
+    let input = attempt.input.as_deref().filter(|_| report.examined.files > 1);
+    let input = input.map_or_else(String::new, |input| format!("{} ", safe(&short_input(report, input))));
     let phase = attempt
         .phase
         .as_deref()
@@ -371,7 +384,7 @@ pub fn attempt(attempt: &Attempt) -> String {
         .map(|c| format!(", {}", safe(c)))
         .unwrap_or_default();
     format!(
-        "#{} lines {}–{}: {}{phase}{cause}",
+        "#{} {input}lines {}–{}: {}{phase}{cause}",
         attempt.n,
         text::count(attempt.first_line),
         text::count(attempt.last_line),
@@ -481,6 +494,41 @@ pub fn replaced(report: &Report) -> Option<String> {
     Some(safe(&format!("Redacted ({}): {told}.", redaction.level)).into_owned())
 }
 
+/// Inputs left out for one reason that are named each with its own words.
+const FEW_SKIPPED: usize = 3;
+
+/// The inputs that were left out. Many of one kind are told as one: a folder may hold thousands.
+fn not_read(skipped: &[SkippedReport]) -> String {
+    // What stands behind a colon is of the single input.
+    let kind = |s: &'_ SkippedReport| s.why.split(": ").next().unwrap_or_default().to_owned();
+    let mut kinds: Vec<(String, Vec<&SkippedReport>)> = Vec::new();
+    let mut of: HashMap<String, usize> = HashMap::new();
+    for one in skipped {
+        let at = *of.entry(kind(one)).or_insert(kinds.len());
+        match kinds.get_mut(at) {
+            Some((_, all)) => all.push(one),
+            None => kinds.push((kind(one), vec![one])),
+        }
+    }
+    let mut out = String::new();
+    for (kind, all) in kinds {
+        if all.len() <= FEW_SKIPPED {
+            for one in all {
+                out.push_str(&format!(" Not read: {} ({}).", safe(&one.input), safe(&one.why)));
+            }
+            continue;
+        }
+        let named: Vec<_> = all.iter().take(FEW_SKIPPED).map(|s| safe(&s.input)).collect();
+        out.push_str(&format!(
+            " Not read: {} and {} more ({}; the JSON report names each).",
+            named.join(", "),
+            text::count((all.len() - FEW_SKIPPED) as u64),
+            safe(&kind),
+        ));
+    }
+    out
+}
+
 /// What was read, and by what.
 pub fn colophon(report: &Report) -> String {
     let examined = &report.examined;
@@ -493,13 +541,7 @@ pub fn colophon(report: &Report) -> String {
         out.push(' ');
         out.push_str(&replaced);
     }
-    for skipped in &examined.skipped {
-        out.push_str(&format!(
-            " Not read: {} ({}).",
-            safe(&skipped.input),
-            safe(&skipped.why)
-        ));
-    }
+    out.push_str(&not_read(&examined.skipped));
     for limit in &examined.capped {
         out.push_str(&format!(" Limit reached: {}.", safe(limit)));
     }

@@ -107,11 +107,16 @@ pub fn examine_with(paths: &[PathBuf], options: &coroner::Options) -> Report {
 
 /// Examines texts as the inputs of one incident.
 pub fn examine_texts(inputs: &[Text]) -> Report {
+    examine_texts_with(inputs, &coroner::Options::default())
+}
+
+/// The same, otherwise than by default.
+pub fn examine_texts_with(inputs: &[Text], options: &coroner::Options) -> Report {
     let inputs: Vec<InputSpec> = inputs
         .iter()
         .map(|text| InputSpec::memory(text.name.clone(), text.bytes.clone()))
         .collect();
-    coroner::examine(Catalog::shared().unwrap(), &inputs, &coroner::Options::default())
+    coroner::examine(Catalog::shared().unwrap(), &inputs, options)
 }
 
 /// One input in memory.

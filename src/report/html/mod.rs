@@ -341,7 +341,7 @@ fn argument(page: &mut Page, report: &Report) {
         page.section(
             "attempts",
             "Attempts in this log",
-            &list(report.attempts.iter().map(words::attempt)),
+            &list(report.attempts.iter().map(|a| words::attempt(report, a))),
         );
     }
     let mut gaps = list(words::gaps(report));

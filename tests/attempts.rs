@@ -1,0 +1,253 @@
+//! Restarts: in one log, in rotated ones, in a file for each; and launches that have nothing to do with each other.
+
+mod common;
+
+use common::{Text, examine, examine_texts, examine_texts_with};
+use coroner::report::model::Report;
+use coroner::{AttemptChoice, Options};
+
+/// A vLLM launch of one GPU whose engine core has the pid, up to the loading of weights.
+fn loading(api: u32, core: u32, at: &str) -> String {
+    let (a, c) = (
+        format!("(APIServer pid={api}) INFO {at}"),
+        format!("(EngineCore pid={core}) INFO {at}"),
+    );
+    format!(
+        "{a}:00 [api_utils.py:339]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.25.1\n\
+         {a}:00 [api_utils.py:273] non-default args: {{'model': '/models/llama-8b', 'max_model_len': 4096}}\n\
+         {a}:02 [model.py:619] Resolved architecture: LlamaForCausalLM\n\
+         {c}:09 [core.py:114] Initializing a V1 LLM engine (v0.25.1) with config: model='/models/llama-8b', tensor_parallel_size=1\n\
+         {c}:12 [parallel_state.py:1607] world_size=1 rank=0 local_rank=0 distributed_init_method=tcp://192.0.2.2:45907 backend=nccl\n\
+         {c}:14 [gpu_model_runner.py:5209] Starting to load model /models/llama-8b...\n"
+    )
+}
+
+const SITE: &str = "/usr/local/lib/python3.12/dist-packages";
+
+/// An attempt that nobody waits for any longer, and one that finds the first one's engine core on the GPU.
+fn two_attempts() -> [String; 2] {
+    let end = format!(
+        "(APIServer pid=3300) Traceback (most recent call last):\n\
+         (APIServer pid=3300)   File \"{SITE}/vllm/v1/engine/utils.py\", line 900, in wait_for_engine_startup\n\
+         (APIServer pid=3300)     raise TimeoutError(\n\
+         (APIServer pid=3300) TimeoutError: Timed out waiting for engine core processes to start. This is often caused by slow weight loading for large models. Waited 600s (configured by VLLM_ENGINE_READY_TIMEOUT_S).\n"
+    );
+    let e = "(EngineCore pid=4410) ERROR 11-25 12:20:14 [core.py:1231] ";
+    let occupied = format!(
+        "{e}EngineCore failed to start.\n\
+         {e}Traceback (most recent call last):\n\
+         {e}  File \"{SITE}/vllm/v1/worker/gpu_worker.py\", line 250, in init_device\n\
+         {e}    raise ValueError(\n\
+         {e}ValueError: Free memory on device cuda:0 (7.91/15.89 GiB) on startup is less than desired GPU memory utilization (0.9, 14.3 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.\n"
+    );
+    // Before weights are loaded, as the check does.
+    let second: String = loading(4400, 4410, "11-25 12:20")
+        .lines()
+        .take(5)
+        .map(|l| format!("{l}\n"))
+        .collect();
+    [loading(3300, 3341, "11-25 11:58") + &end, second + &occupied]
+}
+
+const LISTING: &str = "\
++-----------------------------------------------------------------------------------------+
+| Processes:                                                                              |
+|  GPU   GI   CI              PID   Type   Process name                        GPU Memory |
+|        ID   ID                                                               Usage      |
+|=========================================================================================|
+|    0   N/A  N/A            3341      C   VLLM::EngineCore                       7988MiB |
++-----------------------------------------------------------------------------------------+
+";
+
+#[test]
+fn what_an_earlier_attempt_left_behind_is_named() {
+    let [first, second] = two_attempts();
+    let log = Text::new("serve.log", first + &second);
+    let report = examine_texts(&[log, Text::new("nvidia-smi.txt", LISTING)]);
+    assert_eq!(report.cause.map(|c| c.id).as_deref(), Some("gpu-mem.occupied"));
+    let left = report.findings.iter().find(|f| f.id == "leftover.process");
+    let left = left.map_or("", |f| &f.title);
+    assert_eq!(
+        left,
+        "A leftover process of attempt 1, pid 3341 (EngineCore), holds 7.8 GiB"
+    );
+}
+
+#[test]
+fn the_parts_of_a_rotated_log_hold_one_launch_after_the_other() {
+    let [first, second] = two_attempts();
+    let report = examine_texts(&[Text::new("serve.log", second), Text::new("serve.log.1", first)]);
+    let told: Vec<_> = report.attempts.iter().map(|a| a.cause.as_deref()).collect();
+    assert_eq!(told, [Some("process.startup-timeout"), Some("gpu-mem.occupied")]);
+}
+
+#[test]
+fn two_streams_of_one_program_are_one_output() {
+    let uncaught = format!(
+        "Traceback (most recent call last):\n  \
+         File \"/usr/local/bin/vllm\", line 8, in <module>\n    \
+         sys.exit(main())\n  \
+         File \"{SITE}/vllm/entrypoints/cli/main.py\", line 73, in main\n    \
+         args.dispatch_function(args)\n\
+         OSError: [Errno 28] No space left on device: '/tmp/metrics'\n"
+    );
+    let caught = uncaught.replace(
+        "/usr/local/bin/vllm\", line 8, in <module>",
+        "/usr/lib/python3/foo.py\", line 12, in probe",
+    );
+    let loading = loading(3300, 3341, "11-25 11:58");
+    let ready = loading.clone()
+        + "(APIServer pid=3300) INFO 11-25 11:58:48 [api_server.py:616] Starting vLLM server on http://0.0.0.0:8000\n\
+           (APIServer pid=3300) INFO:     Started server process [3300]\n\
+           (APIServer pid=3300) INFO:     Application startup complete.\n";
+    let said = |out: &str, err: &str| {
+        let report = examine_texts(&[Text::new("job-7.err", err), Text::new("job-7.out", out)]);
+        (report.outcome.id(), report.phase, report.attempts.len())
+    };
+    assert_eq!(said(&loading, &uncaught).0, "failed");
+    // Without a stamp it may have been caught before the server was up; one that left the program ended it.
+    assert_eq!(said(&ready, &caught).0, "healthy");
+    assert_eq!(said(&ready, &uncaught), ("failed", Some("serving".to_owned()), 1));
+}
+
+/// A launch of the corpus as it would have run at another hour or on another day.
+fn moved(file: &str, name: &str, day: &str, hour: &str) -> Text {
+    let text = Text::read(format!("corpus/{file}.log"));
+    let text = text
+        .text()
+        .replace("11-29 14:", &format!("{day} {hour}:"))
+        .replace("1129 14:", &format!("{} {hour}:", day.replace('-', "")))
+        .replace("pid=", &format!("pid={hour}"));
+    Text::new(name, text)
+}
+
+fn told(report: &Report) -> Vec<(Option<&str>, u64, Option<&str>)> {
+    let attempts = report.attempts.iter();
+    attempts
+        .map(|a| (a.input.as_deref(), a.first_line, a.cause.as_deref()))
+        .collect()
+}
+
+#[test]
+fn a_file_for_each_attempt_is_as_good_as_one_for_all() {
+    let run = |n: usize| {
+        moved(
+            "safetensors-truncated",
+            &format!("run{n}.log"),
+            "11-29",
+            &(13 + n).to_string(),
+        )
+    };
+    let files = [run(1), run(2), run(3)];
+    let apart = examine_texts(&files);
+    let cause = Some("model.corrupt");
+    assert_eq!(
+        told(&apart),
+        [
+            (Some("run1.log"), 3, cause),
+            (Some("run2.log"), 3, cause),
+            (Some("run3.log"), 3, cause)
+        ]
+    );
+    let page = |report: &Report| coroner::report::terminal::render(report, &coroner::report::Style::default());
+    let flat = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let root = apart.root.as_ref().unwrap();
+    assert_eq!((root.place.input.as_str(), root.place.line), ("run3.log", 142));
+    // Names of files that hold attempts are no names of nodes.
+    assert!(
+        apart.processes.iter().all(|p| p.node.is_none()),
+        "{:?}",
+        apart.processes
+    );
+    assert!(flat(page(&apart)).contains("attempt 3 of 3, all failed in weight-load"));
+
+    let joined: String = files.iter().map(Text::text).collect::<Vec<_>>().concat();
+    let one = examine_texts(&[Text::new("serve.log", joined)]);
+    assert_eq!(one.attempts.len(), 3);
+    assert_eq!(one.headline, apart.headline);
+
+    let second = Options {
+        attempt: AttemptChoice::Number(2),
+        ..Options::default()
+    };
+    let second = examine_texts_with(&files, &second);
+    assert_eq!(second.attempt, 2);
+    assert_eq!(second.root.as_ref().unwrap().place.input, "run2.log");
+    assert!(flat(page(&second)).contains("attempt 2 of 3, all failed in weight-load"));
+}
+
+#[test]
+fn nodes_of_one_launch_are_no_attempts_of_it() {
+    // The second node was started after the first had given up.
+    let head = moved("gpu-oom-context", "head.log", "11-29", "14");
+    let late = moved("gpu-oom-context", "worker-1.log", "11-29", "15");
+    assert_eq!(examine_texts(&[head, late]).attempts.len(), 1);
+    for folder in ["flagship-a-sglang-context-oom.d", "flagship-a-vllm-context-oom.d"] {
+        assert_eq!(
+            examine(&[format!("corpus/{folder}").into()]).attempts.len(),
+            1,
+            "{folder}"
+        );
+    }
+}
+
+#[test]
+fn what_shows_no_launch_goes_with_the_attempt_that_was_under_way() {
+    let mut first = moved("safetensors-truncated", "run1.log", "11-29", "14");
+    // It was killed before it could say anything.
+    first.bytes.truncate(first.text().find("ERROR").unwrap());
+    let second = moved("safetensors-truncated", "run2.log", "11-29", "15");
+    let kill = "[2026-11-29T14:14:31.000+00:00] kernel: Out of memory: Killed process 142598 (VLLM::EngineCor) \
+                total-vm:1000kB, anon-rss:900kB, file-rss:0kB, shmem-rss:0kB\n\
+                [2026-11-29T15:59:00.000+00:00] kernel: eth0: link is up\n";
+    let report = examine_texts(&[first, second, Text::new("dmesg.txt", kill)]);
+    let told: Vec<_> = report.attempts.iter().map(|a| a.cause.as_deref()).collect();
+    assert_eq!(told, [Some("host-mem.oom-killer"), Some("model.corrupt")]);
+}
+
+#[test]
+fn a_folder_of_unrelated_launches_is_told_in_a_few_lines() {
+    let mut files: Vec<Text> = (1..10)
+        .map(|month| {
+            moved(
+                "gpu-oom-context",
+                &format!("logs/serve-{month}.log"),
+                &format!("0{month}-12"),
+                "14",
+            )
+        })
+        .collect();
+    files.push(moved("safetensors-truncated", "logs/last.log", "10-12", "14"));
+    files.push(moved("healthy-8b-graphs", "logs/well.log", "11-12", "14"));
+    // Neither says which of them it belongs to.
+    files.push(Text::new("logs/notes.txt", "ask Kim about the disk\n"));
+    files.push(Text::new(
+        "logs/pasted.txt",
+        "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients joined.\n",
+    ));
+    let report = examine_texts(&files);
+    assert_eq!(report.root.as_ref().unwrap().place.input, "logs/last.log");
+    let finding = report.findings.iter().find(|f| f.id == "inputs.unrelated").unwrap();
+    let first = "The inputs hold 12 unrelated launches, and this report is on one of them, the last one that failed. ";
+    assert!(finding.title.starts_with(first), "{}", finding.title);
+    assert!(finding.title.contains("`coroner scan`"), "{}", finding.title);
+    assert!(finding.title.len() < 700, "{}", finding.title);
+    // Each stands in the JSON report; a page for people names a few.
+    assert_eq!(report.examined.skipped.len(), 12);
+    let page = coroner::report::terminal::render(&report, &coroner::report::Style::default());
+    let notices = page.matches("logs/serve-").count();
+    assert!(notices <= 3, "{notices}: {page}");
+    assert!(
+        page.contains("it is last.log") || page.contains("It is last.log"),
+        "{page}"
+    );
+
+    let forced = Options {
+        one_incident: true,
+        ..Options::default()
+    };
+    let launches: Vec<Text> = files.into_iter().take(10).collect();
+    let forced = examine_texts_with(&launches, &forced);
+    assert_eq!(forced.attempts.len(), 10);
+    assert_eq!(forced.cause.map(|c| c.id).as_deref(), Some("model.corrupt"));
+}
