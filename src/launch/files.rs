@@ -184,7 +184,11 @@ pub fn layout_keys(name: &str) -> Vec<String> {
     }
     let base = base.join("/");
     let mut keys = Vec::new();
-    if by_node || hint(name, true).ray_session || is_node_name(without_endings(file)) {
+    let session = hint(name, true).ray_session;
+    if session {
+        keys.push(format!("session {base}"));
+    }
+    if by_node || session || is_node_name(without_endings(file)) {
         keys.push(format!("folder {base}"));
         // `X.d` holds the session of the launch whose output is `X.log`.
         keys.push(format!("output {}", output(&base)));

@@ -318,9 +318,12 @@ fn linked(views: &[View]) -> Vec<Group> {
     for (index, view) in views.iter().enumerate() {
         for key in &view.keys {
             let &mut other = first.entry(key).or_insert(index);
-            let apart = views
-                .get(other)
-                .is_some_and(|o| far(o.span.as_ref(), view.span.as_ref()));
+            // A session, or a log in parts, may last for months; pids, addresses and names of nodes come again.
+            let lasts = key.starts_with("session ") || key.starts_with("output ");
+            let apart = !lasts
+                && views
+                    .get(other)
+                    .is_some_and(|o| far(o.span.as_ref(), view.span.as_ref()));
             if other != index && !apart {
                 let (a, b) = (root(&of, other), root(&of, index));
                 if let Some(slot) = of.get_mut(a.max(b)) {
