@@ -3,6 +3,7 @@
 //! Owns the one-way flow intake → envelope → dialect → launch → verdict → report for one incident, and the state of
 //! an examination that is fed as its input arrives.
 
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -14,7 +15,7 @@ use crate::event::InputId;
 use crate::intake::{HeldLines, InputSpec, Limits, Line, LineReader, sort_inputs};
 use crate::launch::{Launches, Source, relation};
 use crate::report::model::{Examined, Finding, Outcome, Report, SkippedReport, UNRELATED};
-use crate::territory::{self, Gates, Heard, Listener};
+use crate::territory::{Gates, Heard, Listener, Walk};
 use crate::time::Stamp;
 use crate::verdict;
 
@@ -80,52 +81,12 @@ pub struct Examiner<'c> {
     /// What the events of the sources read so far take, bytes.
     kept_bytes: usize,
     stop: Option<Arc<AtomicBool>>,
-}
-
-/// Takes the lines of the open source that are in territory.
-struct InTerritory<'e, 'c> {
-    examiner: &'e mut Examiner<'c>,
-    /// The line behind the last one.
+    /// The walk through the open source, where not all of its lines are read.
+    walk: Option<Box<Walk>>,
+    /// The line behind the last one that was heard.
     next: u64,
-    /// What the last one read was, if it was quiet.
+    /// What the last line was, if it was quiet.
     quiet: Option<Quiet>,
-}
-
-impl Listener for InTerritory<'_, '_> {
-    fn line(&mut self, line: &Line<'_>) -> Heard {
-        if line.no > self.next
-            && let Some(open) = &mut self.examiner.open
-        {
-            open.reader.pass_over();
-        }
-        self.next = line.no + 1;
-        self.quiet = self.examiner.hear(line);
-        self.examiner
-            .open
-            .as_ref()
-            .map_or_else(Heard::default, |Open { peeler, reader }| Heard {
-                launching: reader.launching(),
-                idle: peeler.is_idle() && reader.is_idle(),
-            })
-    }
-
-    fn quiet(&self) -> Option<usize> {
-        self.quiet.map(|quiet| quiet.speaker)
-    }
-
-    fn always_quiet(&self, line: &Line<'_>) -> bool {
-        let marker = self.quiet.and_then(|quiet| quiet.marker);
-        self.examiner.catalog.holds_only(line.bytes, marker)
-    }
-
-    fn echo(&mut self, line: &Line<'_>, speaker: usize) {
-        self.next = line.no + 1;
-        if let Some(open) = &mut self.examiner.open {
-            open.reader.echo(line.no, line.bytes, speaker);
-        }
-        self.examiner.examined.lines += 1;
-        self.examiner.ends_mid_line = !line.ended;
-    }
 }
 
 #[derive(Clone)]
@@ -150,6 +111,9 @@ impl<'c> Examiner<'c> {
             blank: true,
             kept_bytes: 0,
             stop: None,
+            walk: None,
+            next: 1,
+            quiet: None,
         }
     }
 
@@ -188,15 +152,12 @@ impl<'c> Examiner<'c> {
         let mut lines = LineReader::new(source, &self.options.limits);
         let profile = Profile::of(lines.sample());
         let reverse = profile.newest_first();
-        let whole = self.options.plain || !profile.line_by_line();
         self.notes.extend(profile.notes());
         self.begin(&input.name, profile);
         let failed = if reverse {
             self.feed_reversed(&mut lines)
-        } else if whole {
-            self.feed(&mut lines)
         } else {
-            self.feed_territory(&mut lines)
+            self.feed(&mut lines)
         };
         // What could not be read may have held anything.
         self.blank &= lines.blank() && failed.is_ok() && lines.get_ref().notes().is_empty();
@@ -210,29 +171,43 @@ impl<'c> Examiner<'c> {
         self.end();
     }
 
-    fn feed<R: std::io::Read>(&mut self, lines: &mut LineReader<R>) -> std::io::Result<()> {
-        while let Some(line) = lines.next()? {
-            self.line(&line);
+    fn feed<R: Read>(&mut self, lines: &mut LineReader<R>) -> io::Result<()> {
+        while self.step(lines)? {}
+        Ok(())
+    }
+
+    /// Goes one step through the open source: hears a line of it, or passes over such as need not be heard. `false` at
+    /// its end. After `WouldBlock` it can be asked again.
+    ///
+    /// # Errors
+    /// What the reader below answers.
+    pub fn step<R: Read>(&mut self, lines: &mut LineReader<R>) -> io::Result<bool> {
+        if let Some(mut walk) = self.walk.take() {
+            let went = walk.step(lines, self);
+            self.walk = Some(walk);
+            return went;
         }
-        Ok(())
+        let line = lines.next()?;
+        if let Some(line) = &line {
+            self.line(line);
+        }
+        Ok(line.is_some())
     }
 
-    fn feed_territory<R: std::io::Read>(&mut self, lines: &mut LineReader<R>) -> std::io::Result<()> {
-        let gates = Arc::clone(&self.gates);
-        let counted = territory::walk(
-            lines,
-            &gates,
-            &mut InTerritory {
-                examiner: self,
-                next: 1,
-                quiet: None,
-            },
-        )?;
-        self.examined.lines += counted;
-        Ok(())
+    /// Hears what would be heard if the source ended here: more may never come.
+    ///
+    /// # Errors
+    /// What the reader below answers.
+    pub fn catch_up<R: Read>(&mut self, lines: &mut LineReader<R>) -> io::Result<()> {
+        let Some(mut walk) = self.walk.take() else {
+            return Ok(());
+        };
+        let went = walk.catch_up(lines, self);
+        self.walk = Some(walk);
+        went
     }
 
-    fn feed_reversed<R: std::io::Read>(&mut self, lines: &mut LineReader<R>) -> std::io::Result<()> {
+    fn feed_reversed<R: Read>(&mut self, lines: &mut LineReader<R>) -> io::Result<()> {
         let held = HeldLines::collect(lines, &self.options.limits)?;
         for line in held.iter().rev() {
             self.line(&line);
@@ -245,6 +220,9 @@ impl<'c> Examiner<'c> {
         self.end();
         let id = InputId(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
         self.names.push(name.to_owned());
+        let by_territory = !self.options.plain && profile.line_by_line();
+        self.walk = by_territory.then(|| Box::new(Walk::new(Arc::clone(&self.gates))));
+        (self.next, self.quiet) = (1, None);
         self.open = Some(Open {
             peeler: Peeler::new(profile),
             reader: Reader::new(self.catalog, id, self.budget()),
@@ -467,6 +445,46 @@ impl<'c> Examiner<'c> {
         let mut report = assemble::assemble(self.catalog, &launches, verdict, &all, input);
         report.findings.splice(0..0, unrelated);
         report
+    }
+}
+
+impl Listener for Examiner<'_> {
+    fn line(&mut self, line: &Line<'_>) -> Heard {
+        if line.no > self.next
+            && let Some(open) = &mut self.open
+        {
+            open.reader.pass_over();
+        }
+        self.next = line.no + 1;
+        self.quiet = self.hear(line);
+        self.open
+            .as_ref()
+            .map_or_else(Heard::default, |Open { peeler, reader }| Heard {
+                launching: reader.launching(),
+                idle: peeler.is_idle() && reader.is_idle(),
+            })
+    }
+
+    fn quiet(&self) -> Option<usize> {
+        self.quiet.map(|quiet| quiet.speaker)
+    }
+
+    fn always_quiet(&self, line: &Line<'_>) -> bool {
+        let marker = self.quiet.and_then(|quiet| quiet.marker);
+        self.catalog.holds_only(line.bytes, marker)
+    }
+
+    fn echo(&mut self, line: &Line<'_>, speaker: usize) {
+        self.next = line.no + 1;
+        if let Some(open) = &mut self.open {
+            open.reader.echo(line.no, line.bytes, speaker);
+        }
+        self.examined.lines += 1;
+        self.ends_mid_line = !line.ended;
+    }
+
+    fn pass(&mut self, lines: u64) {
+        self.examined.lines += lines;
     }
 }
 

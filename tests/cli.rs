@@ -190,6 +190,50 @@ fn an_open_pipe_settles_after_a_failure() {
     drop(stdin);
 }
 
+/// A long log is searched rather than read, whether it is a file or comes by a pipe, and as long as the pipe is open.
+#[test]
+fn a_pipe_of_hours_says_what_its_file_says() {
+    let served: String = (0..8000)
+        .map(|n| {
+            format!(
+                "(APIServer pid=7) INFO:     10.0.0.{}:51234 - \"GET /health HTTP/1.1\" 200 OK\n",
+                n % 250
+            )
+        })
+        .collect();
+    let log = [&log(HEALTHY), served.as_bytes(), &log(FAILED)].concat();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hours.log");
+    fs::write(&path, &log).unwrap();
+    let told = |output: &Output| {
+        let report = json(output);
+        let examined = &report["examined"];
+        let place = &report["root"]["place"];
+        assert_eq!(report["cause"]["id"], "gpu-oom.graph-capture");
+        let attempts = report["attempts"].as_array().unwrap().len();
+        (
+            [&place["line"], &examined["lines"], &examined["bytes"]].map(Clone::clone),
+            attempts,
+        )
+    };
+    let file = told(&run(&["--format", "json", path.to_str().unwrap()]));
+    let closed = coroner(&["--format", "json"])
+        .stdin(fs::File::open(&path).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(told(&closed), file);
+    let mut child = start(&["--settle", "300ms", "--format", "json"]);
+    let mut stdin = child.stdin.take().unwrap();
+    let writing = std::thread::spawn(move || {
+        stdin.write_all(&log).unwrap();
+        stdin
+    });
+    let open = ended(child, Duration::from_secs(20));
+    assert_eq!(told(&open), file);
+    assert!(json(&open)["findings"].to_string().contains("still open"));
+    drop(writing.join().unwrap());
+}
+
 #[test]
 fn an_open_pipe_without_a_failure_is_waited_for() {
     let mut child = start(&["--settle", "100ms"]);

@@ -2,7 +2,7 @@
 //!
 //! Owns the order of things: discover, read, report, and when to report again. Never judges.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Read};
 use std::mem::ManuallyDrop;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::pipe::{Listener, Patience, Pause, Pipe, Signals, Wanted};
 use super::targets::{Target, targets};
 use crate::envelope::Profile;
 use crate::examine::{AttemptChoice, Examiner, Options};
-use crate::intake::{HeldLines, InputSpec, Limits, Line, STDIN, SkipKind, Skipped, discover};
+use crate::intake::{HeldLines, InputSpec, Limits, LineReader, STDIN, SkipKind, Skipped, discover};
 use crate::redact::Redactor;
 use crate::report::model::{Finding, Outcome, Report, UNRELATED};
 use crate::report::{Format, Style};
@@ -374,11 +374,13 @@ fn warn(input: &str, why: &str) {
 }
 
 impl Listener for Examiner<'_> {
-    fn line(&mut self, line: &Line<'_>) {
-        Examiner::line(self, line);
+    fn step<R: Read>(&mut self, lines: &mut LineReader<R>) -> io::Result<bool> {
+        Examiner::step(self, lines)
     }
 
-    fn failure_stands(&self) -> bool {
+    fn failure_stands<R: Read>(&mut self, lines: &mut LineReader<R>) -> bool {
+        // Whatever keeps the rest from being read will be met again.
+        let _ = self.catch_up(lines);
         self.root_stands()
     }
 }
@@ -390,11 +392,15 @@ struct Held {
 }
 
 impl Listener for Held {
-    fn line(&mut self, line: &Line<'_>) {
-        self.lines.push(line, &self.limits);
+    fn step<R: Read>(&mut self, lines: &mut LineReader<R>) -> io::Result<bool> {
+        let line = lines.next()?;
+        if let Some(line) = &line {
+            self.lines.push(line, &self.limits);
+        }
+        Ok(line.is_some())
     }
 
-    fn failure_stands(&self) -> bool {
+    fn failure_stands<R: Read>(&mut self, _: &mut LineReader<R>) -> bool {
         false
     }
 }

@@ -6,12 +6,12 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::output::remark;
-use crate::intake::{Limits, Line, LineReader, Source};
+use crate::intake::{Limits, LineReader, Source};
 
 /// How often signals and times are looked at while nothing comes.
 const TICK: Duration = Duration::from_millis(50);
@@ -21,10 +21,10 @@ const QUEUE: usize = 64;
 
 /// What takes the lines.
 pub trait Listener {
-    /// Takes a line.
-    fn line(&mut self, line: &Line<'_>);
-    /// Whether a root failure stands, and an exit or a last wrapper was seen.
-    fn failure_stands(&self) -> bool;
+    /// Takes the next line, or passes over such as it need not see. `false` at the end of the input.
+    fn step<R: Read>(&mut self, lines: &mut LineReader<R>) -> io::Result<bool>;
+    /// Whether a root failure stands, and an exit or a last wrapper was seen, in all that has come.
+    fn failure_stands<R: Read>(&mut self, lines: &mut LineReader<R>) -> bool;
 }
 
 /// Why reading ended, or paused.
@@ -134,10 +134,11 @@ impl Pipe {
         W: Write + Send + 'static,
     {
         let (sender, receiver) = sync_channel(QUEUE);
+        let (back, empty) = channel();
         let own = *limits;
-        thread::spawn(move || pump(Copying { input, copy }, &sender, &own));
+        thread::spawn(move || pump(Copying { input, copy }, &sender, &empty, &own));
         Self {
-            lines: LineReader::new(Blocks::new(receiver), limits),
+            lines: LineReader::new(Blocks::new(receiver, back), limits),
             signals,
             patience,
             sample_bytes: limits.sample_bytes,
@@ -159,16 +160,13 @@ impl Pipe {
     /// Reads until there is a reason to report. After [`Pause::Settled`] it may be called again, to read on.
     pub fn read(&mut self, listener: &mut impl Listener) -> Pause {
         while !self.interrupted() {
-            match self.lines.next() {
-                Ok(Some(line)) => {
-                    listener.line(&line);
-                    self.asked = false;
-                }
-                Ok(None) => return Pause::End,
+            match listener.step(&mut self.lines) {
+                Ok(true) => self.asked = false,
+                Ok(false) => return Pause::End,
                 Err(_) => {
                     let ask = self.silent() && !self.asked;
                     self.asked |= ask;
-                    if ask && listener.failure_stands() {
+                    if ask && listener.failure_stands(&mut self.lines) {
                         return Pause::Settled;
                     }
                 }
@@ -180,9 +178,7 @@ impl Pipe {
     /// Ends the reading: what came of an unfinished line is given out, and the notes of the input are returned.
     pub fn finish(&mut self, listener: &mut impl Listener) -> Vec<String> {
         self.lines.stop();
-        while let Ok(Some(line)) = self.lines.next() {
-            listener.line(&line);
-        }
+        while let Ok(true) = listener.step(&mut self.lines) {}
         self.lines.get_ref().notes.clone()
     }
 
@@ -206,25 +202,31 @@ impl Pipe {
 
 /// A message of the reading thread.
 enum Message {
-    Block(Vec<u8>),
+    /// A block, and how many of its bytes were read.
+    Block(Vec<u8>, usize),
     Notes(Vec<String>),
 }
 
 /// The blocks as a reader, which answers `WouldBlock` when none comes within a tick.
 struct Blocks {
     receiver: Receiver<Message>,
+    /// Blocks that were given out go back to be filled again.
+    empty: Sender<Vec<u8>>,
     block: Vec<u8>,
     given: usize,
+    filled: usize,
     last: Instant,
     notes: Vec<String>,
 }
 
 impl Blocks {
-    fn new(receiver: Receiver<Message>) -> Self {
+    fn new(receiver: Receiver<Message>, empty: Sender<Vec<u8>>) -> Self {
         Self {
             receiver,
+            empty,
             block: Vec::new(),
             given: 0,
+            filled: 0,
             last: Instant::now(),
             notes: Vec::new(),
         }
@@ -233,34 +235,40 @@ impl Blocks {
 
 impl Read for Blocks {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.given == self.block.len() {
+        if self.given == self.filled {
             match self.receiver.recv_timeout(TICK) {
-                Ok(Message::Block(block)) => (self.block, self.given, self.last) = (block, 0, Instant::now()),
+                Ok(Message::Block(block, filled)) => {
+                    // Nobody fills it any more when this fails.
+                    let _ = self.empty.send(std::mem::replace(&mut self.block, block));
+                    (self.given, self.filled, self.last) = (0, filled, Instant::now());
+                }
                 Ok(Message::Notes(notes)) => self.notes = notes,
                 Err(RecvTimeoutError::Timeout) => return Err(ErrorKind::WouldBlock.into()),
                 Err(RecvTimeoutError::Disconnected) => {}
             }
         }
-        let n = self.block.get(self.given..).unwrap_or_default().read(buf)?;
+        let n = self.block.get(self.given..self.filled).unwrap_or_default().read(buf)?;
         self.given += n;
         Ok(n)
     }
 }
 
 /// Body of the reading thread.
-fn pump(input: impl Read + Send + 'static, sender: &SyncSender<Message>, limits: &Limits) {
+fn pump(input: impl Read + Send + 'static, sender: &SyncSender<Message>, empty: &Receiver<Vec<u8>>, limits: &Limits) {
     let notes = match Source::new(input, limits) {
         Err(e) => vec![format!("it cannot be read: {e}")],
         Ok(mut source) => {
-            let mut block = vec![0; limits.block_bytes.max(1)];
+            let fresh = || vec![0; limits.block_bytes.max(1)];
+            let mut block = fresh();
             loop {
                 match source.read(&mut block) {
                     Ok(0) => break source.notes().to_vec(),
                     Ok(n) => {
-                        let read = block.iter().copied().take(n).collect();
-                        if sender.send(Message::Block(read)).is_err() {
+                        if sender.send(Message::Block(block, n)).is_err() {
                             return;
                         }
+                        let emptied = empty.try_recv().ok().filter(|block| !block.is_empty());
+                        block = emptied.unwrap_or_else(fresh);
                     }
                     Err(e) if e.kind() == ErrorKind::Interrupted => {}
                     Err(e) => break vec![format!("reading ended with an error: {e}")],
@@ -303,11 +311,14 @@ mod tests {
     struct Heard(Vec<String>);
 
     impl Listener for Heard {
-        fn line(&mut self, line: &Line<'_>) {
-            self.0.push(String::from_utf8_lossy(line.bytes).into_owned());
+        fn step<R: Read>(&mut self, lines: &mut LineReader<R>) -> io::Result<bool> {
+            let line = lines.next()?;
+            self.0
+                .extend(line.map(|line| String::from_utf8_lossy(line.bytes).into_owned()));
+            Ok(line.is_some())
         }
 
-        fn failure_stands(&self) -> bool {
+        fn failure_stands<R: Read>(&mut self, _: &mut LineReader<R>) -> bool {
             self.0.iter().any(|l| l == "dead")
         }
     }
@@ -386,8 +397,10 @@ mod tests {
         signals.raise();
         struct Deaf;
         impl Listener for Deaf {
-            fn line(&mut self, _: &Line<'_>) {}
-            fn failure_stands(&self) -> bool {
+            fn step<R: Read>(&mut self, lines: &mut LineReader<R>) -> io::Result<bool> {
+                lines.next().map(|line| line.is_some())
+            }
+            fn failure_stands<R: Read>(&mut self, _: &mut LineReader<R>) -> bool {
                 true
             }
         }

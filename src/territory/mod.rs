@@ -16,6 +16,7 @@ mod gates;
 mod repeats;
 
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use memchr::{memchr, memchr_iter, memrchr, memrchr_iter};
 
@@ -40,6 +41,8 @@ pub trait Listener {
     fn always_quiet(&self, line: &Line<'_>) -> bool;
     /// Notes a line of a speaker that says what lines before it did.
     fn echo(&mut self, line: &Line<'_>, speaker: usize);
+    /// Counts lines that are not read.
+    fn pass(&mut self, lines: u64);
 }
 
 /// What a listener answers after a line.
@@ -51,35 +54,20 @@ pub struct Heard {
     pub idle: bool,
 }
 
-/// Gives `listener` the lines that are to be read, where a tier-1 line holds one of `gates`, and returns how many were
-/// only counted.
+/// A walk through one source.
 ///
-/// # Errors
-/// What the reader below answers.
-pub fn walk<R: Read>(lines: &mut LineReader<R>, gates: &Gates, listener: &mut dyn Listener) -> io::Result<u64> {
-    let mut walk = Walk {
-        gates,
-        repeats: Repeats::default(),
-        echoes: Echoes::default(),
-        heard: Heard::default(),
-        left: 0,
-        counted: 0,
-    };
-    while walk.read(lines, listener)? {
-        walk.seek(lines)?;
-    }
-    Ok(walk.counted)
-}
-
-struct Walk<'g> {
-    gates: &'g Gates,
+/// An error of the reader leaves everything as it was, so a reader that answers `WouldBlock` can be walked on.
+#[derive(Debug)]
+pub struct Walk {
+    gates: Arc<Gates>,
     repeats: Repeats,
     echoes: Echoes,
     /// What was answered after the last line.
     heard: Heard,
     /// Lines still to be read.
     left: u32,
-    counted: u64,
+    /// Where the search in the window goes on.
+    from: usize,
 }
 
 /// What a look at the window showed.
@@ -90,43 +78,81 @@ enum Found {
     Nothing(usize),
 }
 
-impl Walk<'_> {
-    /// Reads lines as long as they are in territory. Whether the source goes on.
-    fn read<R: Read>(&mut self, lines: &mut LineReader<R>, listener: &mut dyn Listener) -> io::Result<bool> {
-        loop {
-            let edge = lines.bytes() < EDGE as u64;
-            let before = self.heard.launching;
-            if !edge && !before && self.left == 0 {
-                return Ok(true);
-            }
-            let Some(line) = lines.next()? else {
-                return Ok(false);
-            };
-            if !edge
-                && before
-                && self.heard.idle
-                && let Some(speaker) = self.echoes.speaker(line.bytes)
-            {
-                listener.echo(&line, speaker);
-                continue;
-            }
-            self.heard = listener.line(&line);
-            let launching = self.heard.launching;
-            if launching && !before {
-                self.repeats.clear();
-                self.echoes.clear();
-            }
-            if launching {
-                let listener = &*listener;
-                self.echoes
-                    .learn(line.bytes, || listener.quiet(), || listener.always_quiet(&line));
-            }
-            self.left = if edge || launching || self.is_new(&line) {
-                REACH
-            } else {
-                self.left.saturating_sub(1)
-            };
+impl Walk {
+    /// A walk that finds tier-1 lines by these gates.
+    pub fn new(gates: Arc<Gates>) -> Self {
+        Self {
+            gates,
+            repeats: Repeats::default(),
+            echoes: Echoes::default(),
+            heard: Heard::default(),
+            left: 0,
+            from: 0,
         }
+    }
+
+    /// Gives `listener` the next line that is to be read, or looks through a window for one. `false` at the end.
+    ///
+    /// # Errors
+    /// What the reader below answers.
+    pub fn step<R: Read>(&mut self, lines: &mut LineReader<R>, listener: &mut dyn Listener) -> io::Result<bool> {
+        if self.left > 0 || self.heard.launching || is_edge(lines) {
+            return self.read(lines, listener);
+        }
+        self.seek(lines, listener)?;
+        Ok(true)
+    }
+
+    /// Gives `listener` what has been looked through and would be read if the source ended here: more may never come.
+    ///
+    /// # Errors
+    /// What the reader below answers.
+    pub fn catch_up<R: Read>(&mut self, lines: &mut LineReader<R>, listener: &mut dyn Listener) -> io::Result<()> {
+        if self.left == 0 {
+            let window = lines.window();
+            let tail = line_start(window, window.len().saturating_sub(EDGE));
+            listener.pass(lines.skip(tail));
+        }
+        self.from = 0;
+        let whole = memchr_iter(b'\n', lines.window()).count();
+        for _ in 0..whole {
+            self.read(lines, listener)?;
+        }
+        Ok(())
+    }
+
+    /// Reads one line. Whether there was one.
+    fn read<R: Read>(&mut self, lines: &mut LineReader<R>, listener: &mut dyn Listener) -> io::Result<bool> {
+        let edge = is_edge(lines);
+        let before = self.heard.launching;
+        let Some(line) = lines.next()? else {
+            return Ok(false);
+        };
+        if !edge
+            && before
+            && self.heard.idle
+            && let Some(speaker) = self.echoes.speaker(line.bytes)
+        {
+            listener.echo(&line, speaker);
+            return Ok(true);
+        }
+        self.heard = listener.line(&line);
+        let launching = self.heard.launching;
+        if launching && !before {
+            self.repeats.clear();
+            self.echoes.clear();
+        }
+        if launching {
+            let listener = &*listener;
+            self.echoes
+                .learn(line.bytes, || listener.quiet(), || listener.always_quiet(&line));
+        }
+        self.left = if edge || launching || self.is_new(&line) {
+            REACH
+        } else {
+            self.left.saturating_sub(1)
+        };
+        Ok(true)
     }
 
     fn is_new(&mut self, line: &Line<'_>) -> bool {
@@ -136,13 +162,13 @@ impl Walk<'_> {
     }
 
     /// Counts lines up to the next territory and stands before it.
-    fn seek<R: Read>(&mut self, lines: &mut LineReader<R>) -> io::Result<()> {
-        let (mut from, mut full) = (0, false);
+    fn seek<R: Read>(&mut self, lines: &mut LineReader<R>, listener: &mut dyn Listener) -> io::Result<()> {
+        let mut full = false;
         loop {
             let window = lines.window();
             let (length, at_end) = (window.len(), lines.at_end());
             let tail = line_start(window, length.saturating_sub(EDGE));
-            let (next, hit) = match self.look(window, from, at_end) {
+            let (next, hit) = match self.look(window, self.from, at_end) {
                 Found::Line(at) => (at, Some((look_behind(window, at), at))),
                 Found::Nothing(next) => (next, None),
             };
@@ -152,29 +178,34 @@ impl Walk<'_> {
                     let start = if at_end { start.min(tail) } else { start };
                     // All of these are read; the tier-1 line itself is met there again.
                     let ends = memchr_iter(b'\n', window.get(start..at).unwrap_or_default()).count();
-                    self.left = u32::try_from(ends + 1).unwrap_or(u32::MAX);
-                    self.counted += lines.skip(start);
+                    self.stand(u32::try_from(ends + 1).unwrap_or(u32::MAX));
+                    listener.pass(lines.skip(start));
                     return Ok(());
                 }
                 None if at_end => {
-                    self.counted += lines.skip(tail);
-                    self.left = u32::MAX;
+                    self.stand(u32::MAX);
+                    listener.pass(lines.skip(tail));
                     return Ok(());
                 }
                 None if full => {
                     // A single line fills the window.
-                    self.left = 1;
+                    self.stand(1);
                     return Ok(());
                 }
                 _ => {
                     let last = memrchr(b'\n', window).map_or(0, |end| end + 1).min(next);
                     let past = line_start(window, last.saturating_sub(EDGE));
-                    self.counted += lines.skip(past);
-                    from = next - past;
+                    listener.pass(lines.skip(past));
+                    self.from = next - past;
                     full = !lines.more()?;
                 }
             }
         }
+    }
+
+    /// The next lines, so many, are to be read.
+    fn stand(&mut self, left: u32) {
+        (self.left, self.from) = (left, 0);
     }
 
     /// The first tier-1 line that begins at `from` or later.
@@ -197,6 +228,11 @@ impl Walk<'_> {
             from = end.unwrap_or(window.len());
         }
     }
+}
+
+/// Whether the next line is within the first bytes of its source, which are all read.
+fn is_edge<R: Read>(lines: &LineReader<R>) -> bool {
+    lines.bytes() < EDGE as u64
 }
 
 /// Where territory before the line at `at` begins.

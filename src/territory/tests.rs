@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use proptest::prelude::*;
 
-use super::{EDGE, Gates, Heard, Listener, REACH, repeats::Repeats, walk};
+use super::{EDGE, Gates, Heard, Listener, REACH, Walk, repeats::Repeats};
 use crate::intake::{Limits, Line, LineReader};
 
 const BEGIN: &str = "INFO non-default args: {}";
@@ -34,7 +34,20 @@ struct Reading<'t> {
     text: &'t [u8],
     read: Vec<u64>,
     echoes: Vec<(u64, usize)>,
+    counted: u64,
     now: bool,
+}
+
+impl<'t> Reading<'t> {
+    fn of(text: &'t [u8]) -> Self {
+        Self {
+            text,
+            read: Vec::new(),
+            echoes: Vec::new(),
+            counted: 0,
+            now: false,
+        }
+    }
 }
 
 impl Listener for Reading<'_> {
@@ -60,18 +73,19 @@ impl Listener for Reading<'_> {
     fn echo(&mut self, line: &Line<'_>, speaker: usize) {
         self.echoes.push((line.no, speaker));
     }
+
+    fn pass(&mut self, lines: u64) {
+        self.counted += lines;
+    }
 }
 
 fn reading(text: &[u8], drip: usize) -> (Reading<'_>, u64) {
     let mut lines = LineReader::new(Drip(text, drip), &Limits::default());
-    let mut reading = Reading {
-        text,
-        read: Vec::new(),
-        echoes: Vec::new(),
-        now: false,
-    };
-    let counted = walk(&mut lines, &Gates::standard(), &mut reading).unwrap();
+    let mut reading = Reading::of(text);
+    let mut walk = Walk::new(Gates::standard());
+    while walk.step(&mut lines, &mut reading).unwrap() {}
     assert_eq!(lines.bytes(), text.len() as u64);
+    let counted = reading.counted;
     (reading, counted)
 }
 
