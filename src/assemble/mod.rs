@@ -317,12 +317,17 @@ fn findings(
         out.push(Finding {
             id: "attempts.earlier".to_owned(),
             title: format!(
-                "{} failed{}; the last of them with {cause}",
+                "{} failed{}{} {cause}",
                 plural(earlier.len() as u64, "earlier attempt"),
                 if place.is_empty() {
                     String::new()
                 } else {
                     format!(" in {place}")
+                },
+                if earlier.len() == 1 {
+                    " with"
+                } else {
+                    "; the last of them with"
                 }
             ),
             severity: "warning".to_owned(),

@@ -2,11 +2,11 @@
 //!
 //! Owns the naming of Ray session files, rank and node files. Never opens a file.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::Source;
 use super::rounds::Rounds;
+use super::{Source, folders};
 use crate::catalog::Catalog;
 
 /// Programs that only tell of others, as the catalog names them.
@@ -53,12 +53,13 @@ pub fn hints(catalog: &Catalog, sources: &[Arc<Source>], rounds: &Rounds) -> Vec
         ..hint(&source.name, alone)
     };
     let mut hints: Vec<FileHint> = sources.iter().map(named).collect();
+    let by_folder = by_folder(sources, &mut hints);
     // Attempts that were written to files of their own are no nodes.
     let outputs: HashSet<(Option<usize>, String)> = sources
         .iter()
         .zip(&hints)
         .enumerate()
-        .filter(|(_, (_, h))| h.label.is_none() && h.rank.is_none() && !h.observer)
+        .filter(|(_, (_, h))| h.label.is_none() && h.rank.is_none() && !h.observer && !h.ray_session)
         .map(|(at, (s, _))| (rounds.round(at), output(&s.name)))
         .collect();
     let mut per_round: HashMap<Option<usize>, usize> = HashMap::new();
@@ -67,8 +68,8 @@ pub fn hints(catalog: &Catalog, sources: &[Arc<Source>], rounds: &Rounds) -> Vec
     }
     let of_none = per_round.remove(&None).unwrap_or(0);
     let at_once = of_none + per_round.into_values().max().unwrap_or(0);
-    for (source, hint) in sources.iter().zip(&mut hints) {
-        let named = node_in_name(&source.name).is_some();
+    for ((source, hint), by_folder) in sources.iter().zip(&mut hints).zip(by_folder) {
+        let named = by_folder || node_in_name(&source.name).is_some();
         if !named && (at_once <= 1 || hint.observer) {
             hint.node = None;
         } else if hint.node.is_some() && hint.label.is_none() {
@@ -76,6 +77,70 @@ pub fn hints(catalog: &Catalog, sources: &[Arc<Source>], rounds: &Rounds) -> Vec
         }
     }
     hints
+}
+
+/// Corrects nodes by the folders of all files: a Ray session of several nodes has one for each, and so has a dump of
+/// pods, where every pod's file has the same name. Tells which lie in a session whose folder is that
+/// of a node.
+fn by_folder(sources: &[Arc<Source>], hints: &mut [FileHint]) -> Vec<bool> {
+    let mut told = vec![false; sources.len()];
+    let of = |name: &str| {
+        name.rsplit_once(['/', '\\'])
+            .map_or(String::new(), |(f, _)| f.replace('\\', "/"))
+    };
+    let folders: Vec<String> = sources.iter().map(|s| of(&s.name)).collect();
+    // There is one raylet on each node.
+    let raylets = folders
+        .iter()
+        .zip(&*hints)
+        .filter(|(_, h)| h.label.as_deref() == Some("raylet"));
+    let sessions: BTreeSet<&str> = raylets.map(|(f, _)| folders::of_session(f)).collect();
+    let apart = folders::apart(&sessions);
+    for ((folder, hint), told) in folders.iter().zip(&mut *hints).zip(&mut told) {
+        let session = folders::of_session(folder);
+        let within = session.len() < folder.len() || hint.ray_session;
+        let Some(own) = apart.get(session).filter(|_| within) else {
+            continue;
+        };
+        if hint.label.is_none() && hint.rank.is_none() {
+            // What else lies in a session is named for what wrote it, and not for a node.
+            hint.node = None;
+            hint.ray_session = true;
+        }
+        *told = hint.node.is_none() && own.is_some();
+        hint.node = hint.node.take().or_else(|| own.as_deref().map(Into::into));
+    }
+    let mut same: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
+    for (at, (source, hint)) in sources.iter().zip(&*hints).enumerate() {
+        let by_name = hint.label.is_none() && hint.rank.is_none() && node_in_name(&source.name).is_none();
+        if let Some(node) = hint.node.as_ref().filter(|_| by_name) {
+            let key = if folders::names_nothing(node) {
+                "".into()
+            } else {
+                node.clone()
+            };
+            same.entry(key).or_default().push(at);
+        }
+    }
+    for (key, members) in same {
+        let own: BTreeSet<&str> = members
+            .iter()
+            .filter_map(|&at| folders.get(at).map(String::as_str))
+            .collect();
+        let apart = folders::apart(&own);
+        if own.len() < 2 {
+            continue;
+        }
+        for at in members {
+            let own = folders.get(at).and_then(|f| apart.get(f.as_str())).cloned().flatten();
+            if let Some(hint) = hints.get_mut(at) {
+                hint.node = own
+                    .map(Into::into)
+                    .or_else(|| hint.node.take().filter(|_| !key.is_empty()));
+            }
+        }
+    }
+    told
 }
 
 /// Whether all that is known of a source is what a kernel or a supervisor prints.
@@ -148,7 +213,14 @@ fn hint(name: &str, alone: bool) -> FileHint {
             let digits = stem.strip_prefix("rank").map(|r| r.trim_start_matches(['-', '_', '.']));
             hint.rank = digits.and_then(|d| d.parse().ok());
             if !alone && hint.rank.is_none() && stem != "-" {
-                hint.node = Some(stem.into());
+                let name = without_endings(file);
+                hint.node = Some(
+                    name.trim_end_matches("previous")
+                        .trim_end_matches(['-', '_', '.'])
+                        .into(),
+                )
+                .filter(|name: &Arc<str>| !name.is_empty())
+                .or_else(|| Some(name.into()));
             }
         }
     }
@@ -184,6 +256,7 @@ pub fn layout_keys(name: &str) -> Vec<String> {
     }
     let base = base.join("/");
     let mut keys = Vec::new();
+    keys.extend(folders::session(folder).map(|name| format!("session {name}")));
     let session = hint(name, true).ray_session;
     if session {
         keys.push(format!("session {base}"));
@@ -210,9 +283,13 @@ fn without_endings(mut name: &str) -> &str {
         "log", "out", "err", "txt", "d", "gz", "zst", "xz", "bz2", "stdout", "stderr",
     ];
     while let Some((stem, ending)) = name.rsplit_once('.') {
-        let part = ending.len() <= 3 && ending.bytes().all(|b| b.is_ascii_digit());
+        let dated = |text: &str| text.len() >= 8 && text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        let part = ending.len() <= 3 && ending.bytes().all(|b| b.is_ascii_digit()) || dated(ending);
         // `qwen-0.6.log` is no part of `qwen-0`: a number counts only behind another ending.
         let rotated = part && known.iter().any(|k| stem.ends_with(&format!(".{k}")));
+        // `serve.log-20261129`, as logrotate names it.
+        let (kind, date) = ending.split_once('-').unwrap_or((ending, ""));
+        let rotated = rotated || dated(date) && known.contains(&kind);
         if stem.is_empty() || !(known.contains(&ending) || rotated) {
             break;
         }

@@ -9,6 +9,7 @@ pub mod attempts;
 pub mod clocks;
 pub mod differences;
 pub mod files;
+pub mod folders;
 pub mod links;
 pub mod machine;
 pub mod order;

@@ -1,6 +1,8 @@
 //! Who is who: speakers of all sources joined into processes.
 //!
-//! Owns identity. Links what the log allows to be linked (pid, label, rank, node) and guesses nothing.
+//! Owns identity. Links what the log allows to be linked (pid, label, rank, node; `joins`) and guesses nothing.
+
+mod joins;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -180,142 +182,6 @@ impl Processes {
         table.leave_pids_to_labels();
         table.name();
         table
-    }
-
-    /// A record that names rank and pid of one process joins what is known under either.
-    fn join_pair(&mut self, pair: &Victim) {
-        let (Some(pid), Some(rank)) = (pair.pid, pair.rank) else {
-            return;
-        };
-        let one = |fits: &dyn Fn(&Process) -> bool| {
-            let mut found = self.list.iter().enumerate().filter(|(_, p)| !p.absorbed && fits(p));
-            let first = found.next().map(|(i, _)| i);
-            (first, found.next().is_some())
-        };
-        let node = |p: &Process| p.node.is_none() || pair.node.is_none() || p.node == pair.node;
-        let (by_pid, pids) = one(&|p| p.pid == Some(pid) && node(p) && p.rank.is_none_or(|r| r == rank));
-        let (by_rank, ranks) = one(&|p| p.rank == Some(rank) && node(p) && p.pid.is_none_or(|p| p == pid));
-        if pids || ranks {
-            return;
-        }
-        match (by_pid, by_rank) {
-            (Some(a), Some(b)) if a != b => self.absorb(b, a),
-            (None, None) => {
-                self.find_or_add(pair);
-                return;
-            }
-            _ => {}
-        }
-        if let Some(process) = by_pid.or(by_rank).and_then(|i| self.list.get_mut(i)) {
-            process.pid = Some(pid);
-            process.rank = Some(rank);
-            process.role = process.role.max(ProcessRole::Worker);
-            process.coords.fill_from(&pair.coords);
-        }
-    }
-
-    /// Makes one entry of the table part of another.
-    fn absorb(&mut self, from: usize, to: usize) {
-        for id in self.by_speaker.values_mut().filter(|id| id.0 == from) {
-            *id = ProcessId(to);
-        }
-        let Some(gone) = self.list.get_mut(from) else { return };
-        gone.absorbed = true;
-        let gone = gone.clone();
-        if let Some(kept) = self.list.get_mut(to) {
-            kept.rank = kept.rank.or(gone.rank);
-            kept.pid = kept.pid.or(gone.pid);
-            kept.node = kept.node.take().or(gone.node);
-            kept.label = kept.label.take().or(gone.label);
-            kept.coords.fill_from(&gone.coords);
-            kept.role = kept.role.max(gone.role);
-            kept.explicit |= gone.explicit;
-            kept.ray_worker |= gone.ray_worker;
-            kept.last_line = kept.last_line.max(gone.last_line);
-            kept.identity.world_size = kept.identity.world_size.or(gone.identity.world_size);
-        }
-    }
-
-    /// The kernel counts processes of a container otherwise than the container does. Its victim is the one process
-    /// that is told to have ended by SIGKILL, or the one that has the name it gives; where several could be meant, none.
-    fn link_kernel_pids(&mut self, catalog: &Catalog, sources: &[Arc<Source>]) {
-        let killed = links::killed_by_kernel(catalog, sources);
-        let unknown: Vec<&links::Killed> = killed
-            .iter()
-            .filter(|k| !self.list.iter().any(|p| p.pid == Some(k.pid)))
-            .collect();
-        if unknown.is_empty() {
-            return;
-        }
-        let dead: Vec<(ProcessId, Option<Stamp>)> = links::ended_by_sigkill(catalog, sources)
-            .into_iter()
-            .filter_map(|(victim, time)| Some((self.find_or_add(&victim)?, time)))
-            .collect();
-        let known_dead: std::collections::BTreeSet<ProcessId> = dead
-            .iter()
-            .map(|(id, _)| *id)
-            .filter(|id| !killed.iter().any(|k| self.get(*id).pid == Some(k.pid)))
-            .collect();
-        for kill in &unknown {
-            let by_name: Vec<ProcessId> = self.named_like(kill);
-            let target = match by_name.as_slice() {
-                [only] => Some(*only),
-                _ if unknown.len() == 1 && known_dead.len() == 1 => {
-                    let only = known_dead.first().copied();
-                    only.filter(|id| dead.iter().all(|(d, time)| d != id || kill.fits(time.as_ref())))
-                }
-                _ => None,
-            };
-            if let Some(id) = target {
-                self.host_pids.insert(kill.pid, id);
-            }
-        }
-    }
-
-    /// The processes whose own label is the name that the kernel gives. `python` is nobody's name.
-    fn named_like(&self, kill: &links::Killed) -> Vec<ProcessId> {
-        let Some(name) = kill.label.as_deref() else {
-            return Vec::new();
-        };
-        let all = self
-            .list
-            .iter()
-            .enumerate()
-            .filter(|(_, p)| !p.absorbed && p.role.is_engine());
-        let fits = |p: &Process| p.label.as_deref().is_some_and(|own| same_label(own, name));
-        all.filter(|(_, p)| fits(p)).map(|(i, _)| ProcessId(i)).collect()
-    }
-
-    /// Lines that name only a rank (`[rank3]: `) are of the process that is known to have that rank.
-    fn join_by_rank(&mut self) {
-        for from in 0..self.list.len() {
-            let bare = |p: &&Process| p.pid.is_none() && p.label.is_none() && p.explicit | p.by_file;
-            let Some(bare) = self.list.get(from).filter(bare) else {
-                continue;
-            };
-            let Some(rank) = bare.rank else { continue };
-            let mut fits = self.list.iter().enumerate().filter(|(i, p)| {
-                *i != from
-                    && !p.absorbed
-                    && p.rank == Some(rank)
-                    && (p.pid.is_some() || !p.explicit)
-                    && (bare.node.is_none() || p.node == bare.node)
-            });
-            let (Some((to, _)), None) = (fits.next(), fits.next()) else {
-                continue;
-            };
-            self.absorb(from, to);
-        }
-    }
-
-    /// A pid that unlabelled lines name, as uvicorn's do, is left to the process that has it in its label: unlabelled
-    /// lines may be anybody's.
-    fn leave_pids_to_labels(&mut self) {
-        let labelled = |p: &&Process| p.explicit || p.by_file;
-        let pids: Vec<_> = self.list.iter().filter(labelled).filter_map(|p| p.pid).collect();
-        for bare in self.list.iter_mut().filter(|p| !p.explicit && !p.by_file) {
-            bare.pid = bare.pid.filter(|pid| !pids.contains(pid));
-        }
     }
 
     /// The node of a speaker, by the name its other lines use.

@@ -1,0 +1,204 @@
+//! Several entries of the table that are one process.
+//!
+//! Owns the joining of entries by rank, by records that name both, and by the kernel's kills. Where several could be
+//! meant, none is.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::super::{Source, links};
+use super::{Process, ProcessId, ProcessRole, Processes, same_label};
+use crate::catalog::Catalog;
+use crate::event::Victim;
+use crate::time::Stamp;
+
+impl Processes {
+    /// A record that names rank and pid of one process joins what is known under either.
+    pub(super) fn join_pair(&mut self, pair: &Victim) {
+        let (Some(pid), Some(rank)) = (pair.pid, pair.rank) else {
+            return;
+        };
+        let one = |fits: &dyn Fn(&Process) -> bool| {
+            let mut found = self.list.iter().enumerate().filter(|(_, p)| !p.absorbed && fits(p));
+            let first = found.next().map(|(i, _)| i);
+            (first, found.next().is_some())
+        };
+        let node = |p: &Process| p.node.is_none() || pair.node.is_none() || p.node == pair.node;
+        let (by_pid, pids) = one(&|p| p.pid == Some(pid) && node(p) && p.rank.is_none_or(|r| r == rank));
+        let (by_rank, ranks) = one(&|p| p.rank == Some(rank) && node(p) && p.pid.is_none_or(|p| p == pid));
+        if pids || ranks {
+            return;
+        }
+        match (by_pid, by_rank) {
+            (Some(a), Some(b)) if a != b => self.absorb(&[(b, a)]),
+            (None, None) => {
+                self.find_or_add(pair);
+                return;
+            }
+            _ => {}
+        }
+        if let Some(process) = by_pid.or(by_rank).and_then(|i| self.list.get_mut(i)) {
+            process.pid = Some(pid);
+            process.rank = Some(rank);
+            process.role = process.role.max(ProcessRole::Worker);
+            process.coords.fill_from(&pair.coords);
+        }
+    }
+
+    /// The kernel counts processes of a container otherwise than the container does. Its victim is the one process
+    /// that is told to have ended by SIGKILL, or the one that has the name it gives; where several could be meant, none.
+    pub(super) fn link_kernel_pids(&mut self, catalog: &Catalog, sources: &[Arc<Source>]) {
+        let killed = links::killed_by_kernel(catalog, sources);
+        let unknown: Vec<&links::Killed> = killed
+            .iter()
+            .filter(|k| !self.list.iter().any(|p| p.pid == Some(k.pid)))
+            .collect();
+        if unknown.is_empty() {
+            return;
+        }
+        let dead: Vec<(ProcessId, Option<Stamp>)> = links::ended_by_sigkill(catalog, sources)
+            .into_iter()
+            .filter_map(|(victim, time)| Some((self.find_or_add(&victim)?, time)))
+            .collect();
+        let known_dead: BTreeSet<ProcessId> = dead
+            .iter()
+            .map(|(id, _)| *id)
+            .filter(|id| !killed.iter().any(|k| self.get(*id).pid == Some(k.pid)))
+            .collect();
+        for kill in &unknown {
+            let by_name: Vec<ProcessId> = self.named_like(kill);
+            let target = match by_name.as_slice() {
+                [only] => Some(*only),
+                _ if unknown.len() == 1 && known_dead.len() == 1 => {
+                    let only = known_dead.first().copied();
+                    only.filter(|id| dead.iter().all(|(d, time)| d != id || kill.fits(time.as_ref())))
+                }
+                _ => None,
+            };
+            if let Some(id) = target {
+                self.host_pids.insert(kill.pid, id);
+            }
+        }
+    }
+
+    /// The processes whose own label is the name that the kernel gives. `python` is nobody's name.
+    fn named_like(&self, kill: &links::Killed) -> Vec<ProcessId> {
+        let Some(name) = kill.label.as_deref() else {
+            return Vec::new();
+        };
+        let all = self
+            .list
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| !p.absorbed && p.role.is_engine());
+        let fits = |p: &Process| p.label.as_deref().is_some_and(|own| same_label(own, name));
+        all.filter(|(_, p)| fits(p)).map(|(i, _)| ProcessId(i)).collect()
+    }
+
+    /// A pid that unlabelled lines name, as uvicorn's do, is left to the process that has it in its label: unlabelled
+    /// lines may be anybody's.
+    pub(super) fn leave_pids_to_labels(&mut self) {
+        let labelled = |p: &&Process| p.explicit || p.by_file;
+        let pids: Vec<_> = self.list.iter().filter(labelled).filter_map(|p| p.pid).collect();
+        for bare in self.list.iter_mut().filter(|p| !p.explicit && !p.by_file) {
+            bare.pid = bare.pid.filter(|pid| !pids.contains(pid));
+        }
+    }
+
+    /// Entries of one rank under different names are one process: lines that name only the rank (`[rank3]: `), those of
+    /// a label that tells it (`TP3`), and those of the pid that NCCL or torch names with it.
+    pub(super) fn join_by_rank(&mut self) {
+        let mut by_rank: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (index, process) in self.list.iter().enumerate().filter(|(_, p)| !p.absorbed) {
+            if let Some(rank) = process.rank {
+                by_rank.entry(rank).or_default().push(index);
+            }
+        }
+        let mut joined: Vec<(usize, usize)> = Vec::new();
+        for mut own in by_rank.into_values() {
+            let bare = |p: &Process| p.pid.is_none() && p.label.is_none() && p.explicit | p.by_file;
+            for from in own.clone() {
+                let Some(nameless) = self.list.get(from).filter(|p| bare(p)) else {
+                    continue;
+                };
+                let fits = |p: &Process| {
+                    (p.pid.is_some() || !p.explicit) && (nameless.node.is_none() || p.node == nameless.node)
+                };
+                let others = own.iter().copied().filter(|i| *i != from);
+                if let Some(to) = only(others.filter(|i| self.list.get(*i).is_some_and(fits))) {
+                    joined.push((from, to));
+                    own.retain(|i| *i != from);
+                }
+            }
+            joined.extend(self.label_and_pid(&own));
+        }
+        self.absorb(&joined);
+    }
+
+    /// The entry that has only a pid and the one that has only a label, where no other of the rank could be meant.
+    fn label_and_pid(&self, own: &[usize]) -> Option<(usize, usize)> {
+        let [a, b] = own else { return None };
+        let (a, b) = ((*a, self.list.get(*a)?), (*b, self.list.get(*b)?));
+        let labelled = |p: &Process| p.label.is_some() && p.pid.is_none();
+        let (from, to) = match (labelled(a.1), labelled(b.1)) {
+            (true, false) => (b, a),
+            (false, true) => (a, b),
+            _ => return None,
+        };
+        let worker = from.1.role.is_worker_like() && to.1.role.is_worker_like() && from.1.label.is_none();
+        // A rank of NCCL's is one of its group, which may be a part of the launch.
+        let world = self.list.iter().filter_map(|p| p.identity.world_size).max();
+        let whole = from.1.identity.world_size.is_none_or(|size| Some(size) == world);
+        (worker && whole && (from.1.node == to.1.node || to.1.node.is_none())).then_some((from.0, to.0))
+    }
+
+    /// Makes entries of the table parts of others.
+    fn absorb(&mut self, joined: &[(usize, usize)]) {
+        if joined.is_empty() {
+            return;
+        }
+        let now: HashMap<usize, usize> = joined.iter().copied().collect();
+        for id in self.by_speaker.values_mut() {
+            // What became part of an entry that became part of another is part of that.
+            while let Some(to) = now.get(&id.0) {
+                *id = ProcessId(*to);
+            }
+        }
+        for &(from, to) in joined {
+            let Some(gone) = self.list.get_mut(from) else { continue };
+            gone.absorbed = true;
+            let gone = gone.clone();
+            if let Some(kept) = self.list.get_mut(to) {
+                take(kept, gone);
+            }
+        }
+    }
+}
+
+fn take(kept: &mut Process, gone: Process) {
+    kept.rank = kept.rank.or(gone.rank);
+    kept.pid = kept.pid.or(gone.pid);
+    kept.node = kept.node.take().or(gone.node);
+    kept.label = kept.label.take().or(gone.label);
+    kept.device = kept.device.or(gone.device);
+    kept.coords.fill_from(&gone.coords);
+    kept.role = kept.role.max(gone.role);
+    kept.explicit |= gone.explicit;
+    kept.ray_worker |= gone.ray_worker;
+    kept.last_line = kept.last_line.max(gone.last_line);
+    kept.identity.world_size = kept.identity.world_size.or(gone.identity.world_size);
+    let before = |a: &Stamp, b: &Stamp| a.seconds_since(b).is_some_and(|s| s < 0.0);
+    kept.first = match (kept.first.take(), gone.first) {
+        (Some(a), Some(b)) => Some(if before(&b, &a) { b } else { a }),
+        (a, b) => a.or(b),
+    };
+    kept.last = match (kept.last.take(), gone.last) {
+        (Some(a), Some(b)) => Some(if before(&a, &b) { b } else { a }),
+        (a, b) => a.or(b),
+    };
+}
+
+fn only(mut found: impl Iterator<Item = usize>) -> Option<usize> {
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
+}

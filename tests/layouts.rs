@@ -1,0 +1,119 @@
+//! Whose a file is: sessions, nodes and pods, by the folders and names in which people collect their logs.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{Text, examine_texts, root_process};
+use coroner::report::model::Report;
+
+fn nodes(report: &Report) -> BTreeSet<&str> {
+    report.processes.iter().filter_map(|p| p.node.as_deref()).collect()
+}
+
+/// The two nodes of an incident an hour earlier.
+fn earlier(text: &str) -> String {
+    text.replace("05-19 22:", "05-19 21:").replace("[W519 22:", "[W519 21:")
+}
+
+#[test]
+fn a_dump_of_pods_holds_the_attempts_of_each() {
+    let uid = "2f7e5a08-3f7c-4f6e-9d0a-5b0f5c3e9a1";
+    let kubelet = |pod: usize, n: usize| format!("d/pods/default_llm-{pod}_{uid}{pod}/vllm/{n}.log");
+    let gathered = |pod: usize, n: usize| {
+        let part = ["previous", "current"][n];
+        format!("d/namespaces/default/pods/llm-{pod}/vllm/vllm/logs/{part}.log")
+    };
+    let by_hand = |pod: usize, n: usize| format!("d/llm-{pod}{}.log", ["-previous", ""][n]);
+    let name: [&dyn Fn(usize, usize) -> String; 3] = [&kubelet, &gathered, &by_hand];
+    let log = ["a", "b"].map(|n| Text::read(format!("corpus/flagship-a-vllm-context-oom.d/node-{n}.log")));
+    for name in name {
+        let mut files = Vec::new();
+        for (pod, log) in log.iter().enumerate() {
+            files.push(Text::new(name(pod, 0), earlier(log.text())));
+            files.push(Text::new(name(pod, 1), log.text()));
+        }
+        let report = examine_texts(&files);
+        let causes: Vec<_> = report.attempts.iter().map(|a| a.cause.as_deref()).collect();
+        assert_eq!(causes, [Some("gpu-oom.context"); 2], "{}", files[0].name);
+        assert_eq!(nodes(&report), BTreeSet::from(["llm-0", "llm-1"]), "{}", files[0].name);
+        assert_eq!(root_process(&report).node.as_deref(), Some("llm-1"));
+        assert_eq!(report.root.as_ref().unwrap().place.input, name(1, 1));
+    }
+}
+
+#[test]
+fn files_of_one_name_are_of_several_nodes_where_their_folders_differ() {
+    for [a, b] in [
+        ["10.0.0.1", "10.0.0.2"],
+        ["gpu-worker-7", "gpu-worker-8"],
+        ["rack1", "rack2"],
+    ] {
+        let files = [a, b].map(|node| {
+            let label = if node == a { "a" } else { "b" };
+            let log = Text::read(format!("corpus/flagship-a-vllm-context-oom.d/node-{label}.log"));
+            [
+                (format!("{node}/serve.log"), log.text().to_owned()),
+                (format!("{node}.log"), log.text().to_owned()),
+            ]
+        });
+        // A folder for each node, and a file for each.
+        for way in 0..2 {
+            let inputs = [&files[0][way], &files[1][way]].map(|(name, text)| Text::new(name.clone(), text.as_str()));
+            let report = examine_texts(&inputs);
+            assert_eq!(nodes(&report), BTreeSet::from([a, b]));
+            assert_eq!(root_process(&report).node.as_deref(), Some(b));
+        }
+    }
+}
+
+#[test]
+fn the_folder_of_a_session_is_that_of_its_node() {
+    let raylet = |ip: &str, pid: u32, more: &str| {
+        format!(
+            "[2026-11-29 14:11:0{pid},100 I {pid} {pid}] (raylet) main.cc:283: Setting cluster ID to: e0e4485264375dc4955845c8e025ee275345e7aaa92c74ec7e5ad6c5\n\
+             [2026-11-29 14:11:0{pid},200 I {pid} {pid}] (raylet) node_manager.cc:211: Initializing NodeManager node_id=50cc05cf1da70f42fa51a59280b2f03ad39a7171c2aff6542e209b63 {ip}\n{more}"
+        )
+    };
+    let session = "session_2026-11-29_14-11-02_112233_1/logs";
+    let agent = "Raylet is terminated. Termination is unexpected. Possible reasons include: (1) SIGKILL by the user or system OOM killer, (2) Invalid memory access from Raylet causing SIGSEGV or SIGBUS, (3) Other termination signals. Last 20 lines of the Raylet logs:\n";
+    let report = examine_texts(&[
+        Text::new(format!("dump/gpu7/{session}/raylet.out"), raylet("", 7, "")),
+        Text::new(format!("dump/gpu8/{session}/raylet.out"), raylet("", 8, "")),
+        Text::new(format!("dump/gpu8/{session}/runtime_env_agent.err"), agent),
+        Text::new(format!("dump/gpu8/{session}/agent-424238335.out"), "started\n"),
+    ]);
+    assert_eq!(report.root.as_ref().unwrap().place.node.as_deref(), Some("gpu8"));
+    assert!(
+        nodes(&report).is_subset(&BTreeSet::from(["gpu7", "gpu8"])),
+        "{:?}",
+        nodes(&report)
+    );
+}
+
+#[test]
+fn a_rank_is_one_process_by_its_label_and_by_its_pid() {
+    let node = |at: u32| {
+        let mut out = format!(
+            "[2026-11-25 11:58:00] server_args=ServerArgs(model_path='/models/m', tp_size=4, nnodes=2, node_rank={at}, dist_init_addr='10.1.0.1:5000')\n"
+        );
+        for rank in [2 * at, 2 * at + 1] {
+            out.push_str(&format!(
+                "[2026-11-25 11:58:01 TP{rank}] Init torch distributed begin.\n\
+                 node-{at}:410{rank}:410{rank} [{}] NCCL INFO ncclCommInitRankConfig comm 0x8fe0500 rank {rank} nranks 4 cudaDev {} nvmlDev 0 busId 60 commId 0x8c180c9194a90f0e - Init START\n\
+                 [2026-11-25 11:58:09 TP{rank}] Load weight begin. avail mem=77.90 GB\n",
+                rank % 2,
+                rank % 2,
+            ));
+        }
+        Text::new(format!("node-{at}.log"), out)
+    };
+    let report = examine_texts(&[node(0), node(1)]);
+    let of_rank: Vec<_> = report.processes.iter().filter(|p| p.rank == Some(3)).collect();
+    assert_eq!(of_rank.len(), 1, "{of_rank:?}");
+    assert_eq!(
+        (of_rank[0].pid, of_rank[0].node.as_deref()),
+        (Some(4103), Some("node-1"))
+    );
+    assert_eq!(of_rank[0].last_phase.as_deref(), Some("weight-load"));
+}
