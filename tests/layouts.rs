@@ -49,18 +49,13 @@ fn files_of_one_name_are_of_several_nodes_where_their_folders_differ() {
         ["gpu-worker-7", "gpu-worker-8"],
         ["rack1", "rack2"],
     ] {
-        let files = [a, b].map(|node| {
+        let log = |node: &str| {
             let label = if node == a { "a" } else { "b" };
-            let log = Text::read(format!("corpus/flagship-a-vllm-context-oom.d/node-{label}.log"));
-            [
-                (format!("{node}/serve.log"), log.text().to_owned()),
-                (format!("{node}.log"), log.text().to_owned()),
-            ]
-        });
+            Text::read(format!("corpus/flagship-a-vllm-context-oom.d/node-{label}.log")).bytes
+        };
         // A folder for each node, and a file for each.
-        for way in 0..2 {
-            let inputs = [&files[0][way], &files[1][way]].map(|(name, text)| Text::new(name.clone(), text.as_str()));
-            let report = examine_texts(&inputs);
+        for ending in ["/serve.log", ".log"] {
+            let report = examine_texts(&[a, b].map(|node| Text::new(format!("{node}{ending}"), log(node))));
             assert_eq!(nodes(&report), BTreeSet::from([a, b]));
             assert_eq!(root_process(&report).node.as_deref(), Some(b));
         }
