@@ -23,8 +23,17 @@ pub(super) fn pieces(line: &str) -> Vec<&str> {
     let mut kept: Vec<&str> = Vec::new();
     let mut glued = Vec::new();
     let mut behind_bar = false;
+    let mut state: Option<&str> = None;
     for segment in line.split('\r').filter(|s| !s.trim().is_empty()) {
+        // Nearly every state of a bar is the one before it with other figures.
+        if let Some(last) = kept.last_mut().filter(|_| behind_bar)
+            && state.is_some_and(|state| next_state(state, segment))
+        {
+            (*last, state) = (segment, Some(segment));
+            continue;
+        }
         split_glued(segment, &mut glued);
+        state = Some(segment).filter(|_| glued.len() == 1);
         for piece in glued.drain(..) {
             let bar = is_bar(piece);
             match kept.last_mut() {
@@ -117,6 +126,27 @@ pub(super) fn is_process(s: &str) -> bool {
     s.starts_with('(') && s.ends_with(')') && s.len() < 100 && grammar::program(s)
 }
 
+/// Whether two states of bars differ in their figures and strokes alone.
+fn next_state(a: &str, b: &str) -> bool {
+    fn parts(s: &str) -> Option<[&[u8]; 3]> {
+        let s = s.as_bytes();
+        let (first, last) = (memchr::memchr(b'|', s)?, memchr::memrchr(b'|', s)?);
+        let (head, rest) = s.split_at(first);
+        let (strokes, tail) = rest.split_at(last - first);
+        Some([head, strokes, tail])
+    }
+    let alike = |a: &[u8], b: &[u8]| {
+        let digits = |(a, b): (&u8, &u8)| a == b || a.is_ascii_digit() & b.is_ascii_digit();
+        // Without an early exit the compiler can use vector instructions.
+        let block = |(a, b): (&[u8], &[u8])| a.iter().zip(b).fold(true, |alike, pair| alike & digits(pair));
+        a.len() == b.len() && a.chunks(32).zip(b.chunks(32)).all(block)
+    };
+    let (Some([a_head, _, a_tail]), Some([b_head, strokes, b_tail])) = (parts(a), parts(b)) else {
+        return false;
+    };
+    alike(a_head, b_head) && alike(a_tail, b_tail) && !strokes.iter().any(u8::is_ascii_alphanumeric)
+}
+
 /// Bars are told apart by what stands before their percentage, without the figures in it.
 fn same_bar(a: &str, b: &str) -> bool {
     fn before(s: &str) -> &str {
@@ -144,6 +174,37 @@ mod tests {
     fn only_the_last_state_of_a_bar_stays() {
         let line = "Loading:   0%|          | 0/2 [00:00<?, ?it/s]\rLoading:  50%|█████     | 1/2 [00:01<00:01,  1.00s/it]\rLoading: 100%|██████████| 2/2 [00:02<00:00,  1.00s/it]";
         assert_eq!(pieces(line), ["Loading: 100%|██████████| 2/2 [00:02<00:00,  1.00s/it]"]);
+    }
+
+    #[test]
+    fn a_state_is_the_next_one_if_only_its_figures_and_strokes_differ() {
+        let a = "Capturing (bs=8):  29%|██▊       | 8/28 [00:14<00:25,  1.30s/it]";
+        assert!(next_state(
+            a,
+            "Capturing (bs=4):  36%|███▌      | 9/28 [00:15<00:24,  1.29s/it]"
+        ));
+        for other in [
+            // Another length, another label, a record behind it, words between its strokes, no bar.
+            "Capturing (bs=4):  36%|███▌      | 10/28 [00:15<00:24,  1.29s/it]",
+            "Capturing (xs=4):  36%|███▌      | 9/28 [00:15<00:24,  1.29s/it]",
+            "Capturing (bs=4):  36%|███▌      | 9/28 [00:15<00:24,  1.29s/it]Killed",
+            "Capturing (bs=4):  36%|Error| 9/28 [00:15<00:24,  1.29s/it]",
+            "Capturing (bs=4):  36%",
+        ] {
+            assert!(!next_state(a, other), "{other}");
+        }
+        let glued = format!("{a}Killed");
+        let line = [a, &glued, &glued.replace("29%", "31%"), a].join("\r");
+        assert_eq!(
+            pieces(&line),
+            [
+                a,
+                "Killed",
+                &glued[..glued.len() - 6].replace("29%", "31%"),
+                "Killed",
+                a
+            ]
+        );
     }
 
     #[test]
