@@ -141,3 +141,34 @@ fn what_a_transport_adds_comes_off_again() {
     }
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
 }
+
+#[test]
+fn an_excerpt_of_one_line_is_bare_however_it_was_pasted() {
+    let line = "(EngineCore pid=1154) ERROR 11-29 14:23:21 [core.py:1231] ValueError: Free memory on device cuda:0 \
+                (58.08/139.8 GiB) on startup is less than desired GPU memory utilization (0.92, 128.62 GiB).";
+    let exception = line.split("] ").nth(1).unwrap();
+    for line in [line, exception] {
+        for margin in [
+            "     1\t",
+            "   812\t",
+            "812:",
+            "serve.log:812:",
+            "    ",
+            "\t",
+            "> ",
+            ">> ",
+            "- ",
+            "│ ",
+            "`",
+        ] {
+            assert_eq!(texts(&format!("{margin}{line}\n")), [line], "{margin:?}");
+        }
+        for margin in ["> ", "    "] {
+            let told = texts(&format!("It died of this:\n\n{margin}{line}\n\nWhat now?\n"));
+            assert!(told.iter().any(|text| text == line), "{margin:?}: {told:?}");
+        }
+        // Mail programs wrap quotes between words.
+        let (first, rest) = line.split_at(line[..100].rfind(' ').unwrap());
+        assert_eq!(texts(&format!("> {first}\n> {}\n", rest.trim_start())), [line]);
+    }
+}

@@ -40,6 +40,20 @@ pub(super) fn program(s: &str) -> bool {
     }
 }
 
+/// Whether `s` starts like the line in which Python names an exception, `torch.OutOfMemoryError: …`.
+pub(super) fn exception(s: &str) -> bool {
+    let Some((name, _)) = s.split_at(s.floor_char_boundary(HEADER)).0.split_once(": ") else {
+        return false;
+    };
+    ["Error", "Exception", "Interrupt"]
+        .iter()
+        .any(|end| name.ends_with(end))
+        && name.split('.').all(|part| {
+            part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        })
+}
+
 /// `INFO 11-25 13:00:07` (vLLM), `INFO:     ` (uvicorn).
 fn levelled(s: &str) -> bool {
     LEVELS.iter().any(|level| {
@@ -137,6 +151,28 @@ mod tests {
             "node-a:1:2 NCCL CALL ncclAllReduce()",
         ] {
             assert!(program(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn exceptions() {
+        for line in [
+            "ValueError: x",
+            "torch.OutOfMemoryError: CUDA",
+            "ray.exceptions.RayTaskError: y",
+        ] {
+            assert!(exception(line), "{line}");
+        }
+        for line in [
+            "",
+            "Error",
+            "an Error: x",
+            "raise ValueError: x",
+            "a..Error: x",
+            "ERROR: x",
+            "3Error: x",
+        ] {
+            assert!(!exception(line), "{line}");
         }
     }
 

@@ -16,6 +16,7 @@ mod joins;
 mod journal;
 mod json;
 mod layers;
+mod margin;
 mod order;
 mod paste;
 mod prefix;

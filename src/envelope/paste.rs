@@ -7,12 +7,16 @@ use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr;
 
 use super::layers;
+use super::margin::Margin;
 use super::profile::Profile;
 use super::said::Said;
 use super::{Place, grammar};
 
 /// Widths at which terminals and editors wrap.
 const WIDTHS: std::ops::RangeInclusive<usize> = 40..=500;
+
+/// Columns of a line that a mail program may have wrapped between words.
+const SHORTEST_FLOWED: usize = 60;
 
 /// Bytes kept of a re-joined line.
 const LONGEST: usize = 256 * 1024;
@@ -42,7 +46,7 @@ const ENTITIES: [(&str, &str); 9] = [
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Paste {
     fenced: bool,
-    quoted: bool,
+    margin: Margin,
     html: bool,
     tags: bool,
     /// rsyslog's spelling of control characters.
@@ -65,7 +69,7 @@ impl Paste {
         let bare = count(&|line| bracket(line) && (!line.contains('<') || bracket(&without_tags(line))));
         Self {
             fenced: count(&is_fence) > 0,
-            quoted: lines.len() > 2 && count(&|line| line.starts_with('>')) * 10 > lines.len() * 8,
+            margin: Margin::of(lines),
             html: bare == 0 && (entities > 1 || tags > 0 && entities > 0),
             tags: bare == 0 && tags > 1,
             octal: count(&|line| line.contains("#033[") || line.contains("#011")) > 0,
@@ -78,11 +82,13 @@ impl Paste {
             return Some(line);
         }
         let mut line = line;
-        if self.quoted
-            && let Some(rest) = line.strip_prefix('>')
-        {
-            line = Cow::Owned(rest.strip_prefix(' ').unwrap_or(rest).to_owned());
-        }
+        line = match line {
+            Cow::Borrowed(text) => Cow::Borrowed(self.margin.off(text)),
+            Cow::Owned(text) => match self.margin.off(&text) {
+                bare if bare.len() < text.len() => Cow::Owned(bare.to_owned()),
+                _ => Cow::Owned(text),
+            },
+        };
         if self.fenced && is_fence(&line) {
             return None;
         }
@@ -100,6 +106,11 @@ impl Paste {
             line = Cow::Owned(line.replace("#011", "\t").replace("#015", ""));
         }
         Some(line)
+    }
+
+    /// Whether the source is, or holds, a quote.
+    pub fn is_quote(&self) -> bool {
+        self.margin.is_quote()
     }
 
     /// Sentences for the report.
@@ -160,6 +171,8 @@ pub(super) struct Wrap {
     pub width: usize,
     /// A line from this width on goes on in the next one, unless it ends in padding.
     full: usize,
+    /// Lines break between words, and the blank there may be gone.
+    words: bool,
 }
 
 impl Wrap {
@@ -177,6 +190,7 @@ impl Wrap {
         let wrap = Self {
             width,
             full: if padded { width - width / 16 } else { width },
+            words: false,
         };
         let unknown = Profile::default();
         let (mut full, mut continued, mut torn) = (0, 0, 0);
@@ -194,6 +208,30 @@ impl Wrap {
             full >= 3 && torn >= 2 && full * 20 >= lines.len()
         };
         (enough && continued * 5 >= full * 4 && torn * 4 >= full).then_some(wrap)
+    }
+
+    /// Recognises lines that a mail program wrapped between words: the first word of what follows a long line would not
+    /// have fitted behind it, and a record is among what is torn.
+    pub fn between_words(lines: &[Cow<'_, str>]) -> Option<Self> {
+        let width = lines.iter().map(|line| line.trim_end().width()).max()?;
+        let wrap = Self {
+            width,
+            full: SHORTEST_FLOWED,
+            words: true,
+        };
+        let unknown = Profile::default();
+        let mut torn = false;
+        for (line, next) in lines.iter().zip(lines.iter().skip(1)) {
+            if !wrap.goes_on(line) || starts_record(&unknown, next) {
+                continue;
+            }
+            let word = next.split(' ').next().unwrap_or_default();
+            if next.starts_with(' ') || line.trim_end().width() + 1 + word.width() <= width {
+                return None;
+            }
+            torn |= grammar::program(line) || grammar::exception(line);
+        }
+        (torn && WIDTHS.contains(&width)).then_some(wrap)
     }
 
     /// Whether `line` goes on in the next. Blanks at its end are a terminal's padding: the line ended before them.
@@ -219,6 +257,9 @@ impl Unwrapper {
         let text = if goes_on { line } else { line.trim_end() };
         let (whole, next) = match self.open.take() {
             Some((first, mut open)) if open.len() < LONGEST && !starts_record(profile, line) => {
+                if wrap.words && !open.ends_with(' ') {
+                    open.push(' ');
+                }
                 open.push_str(text);
                 (None, (first, open))
             }
@@ -342,6 +383,40 @@ mod tests {
             )
         );
         assert_eq!(got[1].0, 3);
+    }
+
+    #[test]
+    fn a_mail_program_wraps_between_words() {
+        let text = [
+            "ValueError: Free memory on device cuda:0 (58.08/139.8 GiB) on startup is less",
+            "than desired GPU memory utilization (0.92, 128.62 GiB).",
+        ];
+        let wrap = Wrap::between_words(&lines(&text)).unwrap();
+        let mut unwrapper = Unwrapper::default();
+        for line in text {
+            let whole = unwrapper.add(&Profile::default(), wrap, Place { line: 1, byte: 0 }, line);
+            assert!(whole[0].is_none(), "{whole:?}");
+            if let [None, Some((_, whole))] = whole {
+                assert_eq!(whole, text.join(" "));
+            }
+        }
+        // The next word would have fitted, or it is another line.
+        for text in [
+            [
+                "ValueError: Free memory on device cuda:0 (58.08/139.8 GiB) on startup",
+                "a line that is far longer than the one that stands in front of it, and no rest of it",
+            ],
+            [
+                "ValueError: Free memory on device cuda:0 (58.08/139.8 GiB) on startup is less",
+                "  indented",
+            ],
+            [
+                "what somebody says of it, in words that go on in a line of their own, and",
+                "goes on",
+            ],
+        ] {
+            assert_eq!(Wrap::between_words(&lines(&text)), None, "{text:?}");
+        }
     }
 
     #[test]

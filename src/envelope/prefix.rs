@@ -4,6 +4,9 @@
 
 use super::{grammar, stamps};
 
+/// Marks in front of a line of an excerpt. A `|` is none: Python puts it before the parts of an exception group.
+const MARKS: &str = " \t>│-*•:.)#`\"'";
+
 /// Longest unknown prefix.
 const LONGEST: usize = 96;
 
@@ -34,6 +37,20 @@ impl Prefix {
                 && line.get(at..).is_some_and(grammar::program)
         })?;
         Some((Self::of(line.get(..end)?), end))
+    }
+
+    /// What stands in front of the line of a program in an excerpt, and is no word of anybody: marks and numbers, or
+    /// where the line was found, `serve.log:812:`.
+    pub fn margin(line: &str) -> Option<(Self, &str)> {
+        let starts = |text: &str| grammar::program(text) || grammar::exception(text);
+        let marks = |c: char| c.is_ascii_digit() || MARKS.contains(c);
+        let bare = line.trim_start_matches(marks);
+        let (margin, text) = line.split_at(line.len() - bare.len());
+        let (margin, text) = match starts(text) || text.starts_with('(') {
+            true => (margin, text),
+            false => line.split_at(located(line)?),
+        };
+        (!margin.is_empty() && !starts(line) && starts(text)).then(|| (Self::of(margin), margin))
     }
 
     fn of(text: &str) -> Self {
@@ -88,9 +105,50 @@ impl Prefix {
     }
 }
 
+/// The length of the name of a file, with or without the number of a line, in front of what `grep` found in it.
+fn located(line: &str) -> Option<usize> {
+    let (name, text) = line.split_at(line.floor_char_boundary(LONGEST)).0.split_once(':')?;
+    if name.contains(char::is_whitespace) || !name.contains(['.', '/']) {
+        return None;
+    }
+    let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number = text.len() - numbered.len();
+    Some(match numbered.strip_prefix([':', '-']) {
+        Some(_) if number > 0 => name.len() + number + 2,
+        _ => name.len() + 1,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_margin_of_an_excerpt() {
+        for (line, margin) in [
+            ("     1\tValueError: x", "     1\t"),
+            ("812:ValueError: x", "812:"),
+            ("- ValueError: x", "- "),
+            ("│ INFO 11-25 13:00:07 [a.py:1] x", "│ "),
+            ("`(EngineCore pid=7) x`", "`"),
+            ("serve.log:812:(EngineCore pid=7) x", "serve.log:812:"),
+            ("logs/serve:torch.OutOfMemoryError: x", "logs/serve:"),
+        ] {
+            assert_eq!(Prefix::margin(line).map(|(_, margin)| margin), Some(margin), "{line}");
+        }
+        for line in [
+            "ValueError: x",
+            "I saw ValueError: x",
+            "raise ValueError: x",
+            "node:ValueError: x",
+            "a b.log:1:ValueError: x",
+            "",
+            "- ",
+            "12",
+        ] {
+            assert!(Prefix::margin(line).is_none(), "{line}");
+        }
+    }
 
     #[test]
     fn prefix_of_a_notebook() {

@@ -20,6 +20,10 @@ const MOST_LINES: usize = 4000;
 const MOST_NAMES: usize = 256;
 /// Objects of one shape in a row that make it an envelope.
 const NEIGHBOURS: usize = 3;
+/// Lines of an excerpt whose margin one line of a program proves.
+const EXCERPT: usize = 200;
+/// Lines of a quote that a mail program may have wrapped between words; the reader of tracebacks joins those of more.
+const QUOTE: usize = 12;
 /// Known program lines behind a doubtful prefix that prove it.
 const PROOFS: usize = 2;
 
@@ -97,7 +101,11 @@ impl Profile {
         if self.frame == Frame::Lines {
             self.newest_first = order::is_newest_first(lines.iter().map(|line| &**line));
             // A wrapped line that is read in reverse cannot be told from its continuation.
-            let wrap = if self.newest_first { None } else { Wrap::of(lines) };
+            let quote = self.paste.is_quote() && lines.len() <= QUOTE;
+            let wrap = match self.newest_first {
+                true => None,
+                false => Wrap::of(lines).or_else(|| Wrap::between_words(lines).filter(|_| quote)),
+            };
             let whole = |text: String| ansi::unspelled(text.into()).trim_end().to_owned();
             let Some(wrap) = wrap else {
                 return lines.iter().map(|line| whole(line.clone().into_owned())).collect();
@@ -186,7 +194,8 @@ impl Profile {
                 || self.learn_piped(texts)
                 || self.learn_ranks(texts)
                 || self.learn_hosts(texts)
-                || self.learn_unknown(texts))
+                || self.learn_unknown(texts)
+                || self.learn_margin(texts))
     }
 
     fn learn_json(&mut self, texts: &[String]) -> bool {
@@ -378,6 +387,21 @@ impl Profile {
             .max_by_key(|(_, n, _)| *n)
             .map(|(_, _, sample)| (*sample).to_owned());
         self.unknown = found.into_iter().map(|(prefix, ..)| prefix).collect();
+        true
+    }
+
+    /// An excerpt may be one line, with a number, a bullet or the name of its file in front.
+    fn learn_margin(&mut self, texts: &[String]) -> bool {
+        if !self.unknown.is_empty() || texts.len() > EXCERPT {
+            return false;
+        }
+        let found = texts.iter().find_map(|text| Prefix::margin(text));
+        let throughout = |prefix: &Prefix| texts.iter().all(|text| prefix.strip(text).is_some());
+        let Some((prefix, sample)) = found.filter(|(prefix, _)| throughout(prefix)) else {
+            return false;
+        };
+        self.unknown_sample = Some(sample.to_owned());
+        self.unknown = vec![prefix];
         true
     }
 }
