@@ -225,3 +225,44 @@ fn colour_follows_option_and_environment() {
     assert!(!colored(&["--color", "never"], &[("CLICOLOR_FORCE", "1")]));
     assert!(colored(&["--color", "always"], &[("NO_COLOR", "1")]));
 }
+
+#[test]
+fn what_an_error_quotes_never_acts_on_a_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let evil = "a\u{1b}[31m\u{202e}\u{200b}\u{9b}31mb";
+    std::fs::create_dir(at("rules")).unwrap();
+    std::fs::write(at("rules/a.toml"), format!("[[signature]]\n\"{evil}\" = 3\n")).unwrap();
+    std::fs::write(at("raw.toml"), format!("{evil} = 1\n")).unwrap();
+    std::fs::write(at("spelled.toml"), "\"\\u001b[31m\\u202e\" = 1\n").unwrap();
+    let log = log();
+    let (rules, raw, spelled) = (at("rules"), at("raw.toml"), at("spelled.toml"));
+    let (page, table) = (format!("html=/nowhere/{evil}"), format!("/nowhere/{evil}"));
+    let (option, group) = (format!("--{evil}"), format!("{evil}("));
+    let wrong: [&[&str]; 16] = [
+        &[evil],
+        &[&option],
+        &["--format", evil, &log],
+        &["--format", &page, &log],
+        &["--color", evil, &log],
+        &["--rules", evil, &log],
+        &["--rules", &rules, &log],
+        &["--config", evil, &log],
+        &["--config", &raw, &log],
+        &["--config", &spelled, &log],
+        &["explain", evil],
+        &["catalog", "check", &rules],
+        &["scan", "--incident", &group, &log],
+        &["scan", "--glob", &group, &log],
+        &["scan", "--fail-on", evil, &log],
+        &["scan", "--output", &table, &log],
+    ];
+    for args in wrong {
+        let output = coroner(dir.path(), args, &[]);
+        assert_ne!(output.status.code(), Some(0), "{args:?}");
+        let said = text(&output.stderr) + &text(&output.stdout);
+        assert!(!said.trim().is_empty(), "{args:?}");
+        let acts = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202e}' | '\u{200b}');
+        assert!(!said.contains(acts), "{args:?}: {said:?}");
+    }
+}

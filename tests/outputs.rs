@@ -227,6 +227,25 @@ mod unix {
         let output = limited(&["scan", "--output", to.to_str().unwrap(), FAILED]);
         assert_eq!(status(&output), 2, "{}", said(&output));
         assert_eq!(scratch.read("report.json"), "good\n");
+        // The message is wrapped, maybe within the path.
+        let told = said(&output).replace(|c: char| c.is_whitespace() || c == '│', "");
+        assert!(
+            told.contains("report.json.partial.1,and--resumegoesonfromthere"),
+            "{told}"
+        );
+        assert_eq!(scratch.names(), ["report.json", "report.json.partial.1"]);
+        // Where nothing at all could be written, nothing stays behind.
+        fs::remove_file(scratch.at("report.json.partial.1")).unwrap();
+        let full = "trap '' XFSZ; ulimit -f 0; exec \"$@\"";
+        let output = Command::new("bash")
+            .args(["-c", full, "bash"])
+            .arg(&program)
+            .args(["scan", "--output", to.to_str().unwrap(), FAILED])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .unwrap();
+        assert_eq!(status(&output), 2);
+        assert_eq!(scratch.names(), ["report.json"]);
     }
 
     #[test]

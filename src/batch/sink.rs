@@ -176,6 +176,13 @@ pub fn earlier(name: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(std::iter::once(name.to_owned()).chain(left).collect())
 }
 
+/// Whether an unfinished output has anything in it; one that has not is removed.
+pub fn remains(partial: &Path) -> bool {
+    let empty = fs::metadata(partial).is_ok_and(|meta| meta.len() == 0);
+    // That it cannot be removed changes nothing.
+    !empty || fs::remove_file(partial).is_err()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

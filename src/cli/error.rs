@@ -167,7 +167,9 @@ pub enum CliError {
     Glob(ignore::Error),
     /// The output of a scan.
     #[error("{file} cannot be written: {text}")]
-    #[diagnostic(help("give --output a file in a folder that exists and can be written to"))]
+    #[diagnostic(help(
+        "give --output a file in a folder that exists, can be written to and has room; a file that was there before is as it was"
+    ))]
     OutputFile {
         /// As given.
         file: String,

@@ -3,6 +3,7 @@
 //! Owns everything between the shell and the library. `coroner::examine` does the work.
 
 mod args;
+mod clean;
 mod config;
 mod error;
 mod examine;
@@ -27,6 +28,7 @@ use crate::catalog::Catalog;
 use crate::catalog::schema::json_schema;
 use crate::explain::{self, reference};
 use crate::report::json;
+use crate::report::text::safe_lines;
 use args::{CatalogAction, Cli, Command, PageFormat};
 use config::Config;
 use error::CliError;
@@ -38,8 +40,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match parsed(args) {
         Ok(cli) => cli,
         Err(Refused::Usage(e)) => {
-            // Help and version come this way too; that nobody reads them is no error.
-            let _ = e.print();
+            // Help and version come this way too; that nobody reads them is no error. An error quotes arguments, which
+            // may be names of files: it must not act on a terminal.
+            let _ = match e.use_stderr() {
+                true => Output::Stderr.write(&safe_lines(&e.render().to_string())),
+                false => Ok(e.print().unwrap_or(())),
+            };
             return u8::try_from(e.exit_code()).unwrap_or(NO_REPORT);
         }
         Err(Refused::Settings(error)) => {

@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, MietteHandlerOpts};
 
 use super::args::{Color, Looks};
+use super::clean::Clean;
 use super::error::CliError;
 use crate::report::limit::{TooFew, fit, fit_line};
 use crate::report::{self, Format, Style, model::Report};
@@ -125,7 +126,7 @@ pub fn remark(text: &str) {
 
 /// The whole of an error on standard error; nothing is to be done when that is closed.
 pub fn complain(error: impl Diagnostic + Send + Sync + 'static) {
-    let _ = Output::Stderr.write(&format!("{:?}", miette::Report::new(error)));
+    let _ = Output::Stderr.write(&format!("{:?}", miette::Report::new(Clean::new(Box::new(error)))));
 }
 
 /// Makes the errors look as asked for, from now on.
@@ -149,7 +150,7 @@ pub fn told(faults: &[impl Diagnostic], looks: &Looks) -> String {
     let mut out = String::new();
     for fault in faults {
         // A text takes what is written to it.
-        let _ = handler.render_report(&mut out, fault);
+        let _ = handler.render_report(&mut out, &Clean::new(fault));
     }
     out
 }

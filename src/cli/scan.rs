@@ -23,13 +23,14 @@ use crate::batch::digest::Digest;
 use crate::batch::parquet::Table;
 use crate::batch::record::Record;
 use crate::batch::resume::Known;
-use crate::batch::sink::{Target, earlier};
+use crate::batch::sink::{Target, earlier, remains};
 use crate::batch::summary::{Form as Look, Summary};
 use crate::batch::walk::{Choice, walk};
 use crate::batch::{self, Settings, Sink, csv};
 use crate::catalog::{BuiltIn, Catalog};
 use crate::examine::Options;
 use crate::redact::Level;
+use crate::report::text::safe;
 use crate::store::Place;
 
 /// Scans and returns the status.
@@ -112,7 +113,11 @@ pub fn run(args: &Scan, looks: &Looks) -> Result<u8, CliError> {
         );
     }
     let status = if interrupted { INTERRUPTED } else { desk.tally.status() };
-    let done = done.and_then(|()| desk.end(interrupted));
+    let left = desk.target.partial().map(Path::to_owned);
+    let done = match done {
+        Ok(()) => desk.end(interrupted),
+        Err(e) => Err(e),
+    };
     match (done, &args.output) {
         (Ok(summary), file) => {
             let told = args.summary || (file.is_some() && io::stdout().is_terminal());
@@ -125,7 +130,10 @@ pub fn run(args: &Scan, looks: &Looks) -> Result<u8, CliError> {
         }
         // Whoever read the records has seen enough.
         (Err(e), None) if e.kind() == ErrorKind::BrokenPipe => Ok(CLEAN),
-        (Err(e), Some(file)) => Err(unwritable(file)(e)),
+        (Err(e), Some(file)) => Err(CliError::OutputFile {
+            file: file.display().to_string(),
+            text: format!("{e}{}", left.and_then(|left| kept(&left, form)).unwrap_or_default()),
+        }),
         (Err(e), None) => Err(CliError::Output(e)),
     }
 }
@@ -272,19 +280,26 @@ impl Desk {
             self.target.write(table.end()?)?;
         }
         if interrupted {
-            let left = self.target.partial().map(|left| match self.form {
-                Form::Json => format!(
-                    "; what is finished stands in {}, and --resume goes on from there",
-                    left.display()
-                ),
-                _ => format!("; what is finished stands in {}", left.display()),
-            });
+            let left = self.target.partial().and_then(|left| kept(left, self.form));
             remark(&format!("the scan was interrupted{}", left.unwrap_or_default()));
         } else {
             self.target.complete()?;
         }
         Ok(self.summary)
     }
+}
+
+/// Where the finished part of a scan stands that came to no end, if there is any.
+fn kept(partial: &Path, form: Form) -> Option<String> {
+    if !remains(partial) {
+        return None;
+    }
+    let partial = partial.display().to_string();
+    let partial = safe(&partial);
+    Some(match form {
+        Form::Json => format!("; what is finished stands in {partial}, and --resume goes on from there"),
+        _ => format!("; what is finished stands in {partial}"),
+    })
 }
 
 /// What the pattern finds in a source.

@@ -88,11 +88,11 @@ impl Indent {
     }
 }
 
-/// Whether the lines are quoted, nearly all of them or those of a program amid prose.
+/// Whether the lines are quoted: nearly all of several, or those of a program among few.
 fn is_quoted(texts: &[&str]) -> bool {
     let quoted = texts.iter().filter(|text| text.starts_with('>')).count();
     let behind = |text: &&str| is_start(text.trim_start_matches(['>', ' ']));
-    quoted * 10 > texts.len() * 8
+    texts.len() > 2 && quoted * 10 > texts.len() * 8
         || quoted > 0 && is_amid_prose(texts) && texts.iter().filter(|text| text.starts_with('>')).any(behind)
 }
 
@@ -151,6 +151,7 @@ mod tests {
             "  File \"a.py\", line 3, in f\n    raise ValueError(x)".to_owned(),
             "    raise ValueError: x".to_owned(),
             "> a\nb\nc".to_owned(),
+            "> quoted".to_owned(),
         ] {
             assert_eq!(bare(&text), text.lines().collect::<Vec<_>>(), "{text}");
         }

@@ -57,6 +57,19 @@ fn clean(text: &str, keep_breaks: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The text with other characters, of as many bytes, for those that act on a terminal or hide; line breaks and tabs stay.
+pub fn of_same_length(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.len_utf8() {
+            _ if matches!(c, '\n' | '\t') || !acts_or_hides(c) => out.push(c),
+            3 => out.push(REPLACEMENT),
+            bytes => out.extend(std::iter::repeat_n('?', bytes)),
+        }
+    }
+    out
+}
+
 /// Controls, bidirectional overrides, zero-width and other invisible characters.
 fn acts_or_hides(c: char) -> bool {
     c.is_control()
@@ -423,5 +436,12 @@ mod tests {
             ("cap".into(), "113.72 GiB".into())
         );
         assert_eq!(percent(0.874), "87 %");
+    }
+
+    #[test]
+    fn places_stay_where_they_are() {
+        let text = "a\u{1b}[31m\u{9b}\u{202e}\u{e0001}\tü\n";
+        assert_eq!(of_same_length(text), "a?[31m??\u{fffd}????\tü\n");
+        assert_eq!(of_same_length(text).len(), text.len());
     }
 }
