@@ -20,6 +20,7 @@ mod shared_args;
 mod targets;
 
 use std::ffi::OsString;
+use std::io;
 use std::panic;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
@@ -33,7 +34,7 @@ use args::{CatalogAction, Cli, Command, PageFormat};
 use config::Config;
 use error::CliError;
 use exit::{CLEAN, NO_REPORT};
-use output::{Output, complain, dress_errors, remark};
+use output::{Output, complain, dress_errors, put, remark};
 
 /// Runs the program with the given arguments, its own name first, and returns the exit status.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
@@ -43,8 +44,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
             // Help and version come this way too; that nobody reads them is no error. An error quotes arguments, which
             // may be names of files: it must not act on a terminal.
             let _ = match e.use_stderr() {
-                true => Output::Stderr.write(&safe_lines(&e.render().to_string())),
-                false => Ok(e.print().unwrap_or(())),
+                true => put(io::stderr(), &safe_lines(&e.render().to_string())),
+                false => e.print(),
             };
             return u8::try_from(e.exit_code()).unwrap_or(NO_REPORT);
         }
