@@ -3,13 +3,16 @@
 //! Owns the order of look-ups (header, traceback, catalog), the speaker of each line and the limits on what is
 //! kept. Never opens a file and never knows what came before in another source.
 
+mod context;
 mod exceptions;
+mod keys;
 mod speakers;
 
 use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use self::context::Context;
+use self::keys::key_of;
 use self::speakers::MAX_SPEAKERS;
 use super::header::{self, Header, Level};
 use super::kept::{self, Kept};
@@ -25,8 +28,6 @@ use crate::time::Stamp;
 
 /// Bytes of a line kept as evidence.
 const TEXT_LIMIT: usize = 2000;
-/// Lines of context kept before and after a failure line.
-const CONTEXT: usize = 2;
 /// Events kept of one signature, and tracebacks of one type and place, from one speaker; later ones only count.
 const MAX_SAME: u32 = 40;
 /// Lines at ERROR level without a signature kept of one speaker.
@@ -98,8 +99,7 @@ pub struct Reader<'c> {
     unknown: HashMap<usize, u32>,
     raised: HashMap<(usize, u64), u32>,
     benign_intro: Option<Intro>,
-    before: [(u64, Vec<u8>); CONTEXT],
-    wants_after: Vec<(usize, usize)>,
+    context: Context,
     last_stamp: Option<Stamp>,
     lines: u64,
     /// Events that were not worth keeping.
@@ -155,8 +155,7 @@ impl<'c> Reader<'c> {
             unknown: HashMap::new(),
             raised: HashMap::new(),
             benign_intro: None,
-            before: Default::default(),
-            wants_after: Vec::new(),
+            context: Context::default(),
             last_stamp: None,
             lines: 0,
             repeated: 0,
@@ -170,7 +169,8 @@ impl<'c> Reader<'c> {
     /// Reads one record. Answers with whose it is if it says nothing but that its speaker is there.
     pub fn record(&mut self, record: &Record<'_>) -> Option<Quiet> {
         self.lines = self.lines.max(record.line);
-        self.add_context(record.line, record.shown.as_bytes());
+        self.context
+            .give(&mut self.events, record.line, record.shown.as_bytes());
         let head = header::parse(&record.text);
         let speaker = self.speaker(record, &head);
         let stamp = record.stamp.clone().or_else(|| head.stamp.clone());
@@ -181,7 +181,7 @@ impl<'c> Reader<'c> {
         self.note_heard(speaker, record.line, stamp);
         let said = self.message(record, &head, speaker);
         self.take_blocks();
-        self.remember(record.line, record.shown.as_bytes());
+        self.context.remember(record.line, record.shown.as_bytes());
         let marker = said.err();
         marker
             .filter(|_| !stamped && record.repeated == 0)
@@ -193,8 +193,8 @@ impl<'c> Reader<'c> {
         self.lines = self.lines.max(line);
         self.last_speaker = speaker;
         self.note_heard(speaker, line, None);
-        self.add_context(line, text);
-        self.remember(line, text);
+        self.context.give(&mut self.events, line, text);
+        self.context.remember(line, text);
     }
 
     /// Whether no traceback waits for lines to come.
@@ -211,8 +211,7 @@ impl<'c> Reader<'c> {
     pub fn pass_over(&mut self) {
         self.assembler.finish(&mut self.blocks);
         self.take_blocks();
-        self.before = Default::default();
-        self.wants_after.clear();
+        self.context.clear();
     }
 
     /// Ends the source and gives what was found.
@@ -470,10 +469,8 @@ impl<'c> Reader<'c> {
             .heard
             .get(speaker)
             .map_or_else(|| Arc::new(Speaker::default()), |h| h.speaker.clone());
-        let context = self.before.iter().filter(|(n, _)| *n > 0 && *n < place.line);
-        let context = context.map(|(n, t)| (*n, kept_text(t))).collect();
         Event {
-            context,
+            context: self.context.above(place.line),
             ..Event::new(place, speaker, fact)
         }
     }
@@ -490,104 +487,10 @@ impl<'c> Reader<'c> {
         }
         if self.events.push(event) {
             // The places of the events have changed; a few lines of context are lost.
-            self.wants_after.clear();
+            self.context.want_nothing();
         } else if let Some(last) = self.events.len().checked_sub(1) {
-            self.wants_after.push((last, CONTEXT));
+            self.context.want(last);
         }
-    }
-
-    fn add_context(&mut self, line: u64, shown: &[u8]) {
-        if self.wants_after.is_empty() {
-            return;
-        }
-        let text = kept_text(shown);
-        let events = &mut self.events;
-        self.wants_after.retain_mut(|(index, left)| {
-            if let Some(event) = events.get_mut(*index)
-                && line > event.place.line
-                && event.context.last().is_none_or(|(n, _)| *n < line)
-            {
-                event.context.push((line, text.clone()));
-                *left -= 1;
-            }
-            *left > 0
-        });
-    }
-
-    fn remember(&mut self, line: u64, shown: &[u8]) {
-        if self.before.last().is_some_and(|(n, _)| *n == line) {
-            return;
-        }
-        // The oldest gives its room to the newest.
-        for newer in 1..CONTEXT {
-            self.before.swap(newer - 1, newer);
-        }
-        if let Some((no, text)) = self.before.last_mut() {
-            *no = line;
-            text.clear();
-            // No more than is kept of it as evidence.
-            text.extend_from_slice(shown.get(..=TEXT_LIMIT).unwrap_or(shown));
-        }
-    }
-}
-
-/// The key of a line's speaker for tracebacks: lines of one logger call, or raw lines of one process.
-fn key_of(record: &Record<'_>, head: &Header<'_>) -> u64 {
-    let mut hasher = Keys::default();
-    let tag = &record.tag;
-    (&tag.node, &tag.container, &tag.pid, &tag.rank, &tag.ray).hash(&mut hasher);
-    (
-        head.label,
-        head.pid,
-        head.host,
-        head.rank,
-        head.logged,
-        head.level,
-        head.file,
-    )
-        .hash(&mut hasher);
-    hasher.finish()
-}
-
-/// A hasher for a few short fields, of which every line needs one: its beginning and end cost nothing.
-#[derive(Default)]
-struct Keys(u64);
-
-impl Keys {
-    fn add(&mut self, word: u64) {
-        let mixed = u128::from(self.0 ^ word ^ 0x9e37_79b9_7f4a_7c15) * 0xe703_7ed1_a0b4_28db_u128;
-        self.0 = (mixed as u64) ^ ((mixed >> 64) as u64);
-    }
-}
-
-impl Hasher for Keys {
-    fn write(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| self.add(u64::from_le_bytes(*word)));
-        let last = rest
-            .iter()
-            .fold(rest.len() as u64, |word, &byte| word << 8 | u64::from(byte));
-        self.add(last);
-    }
-
-    fn write_u8(&mut self, n: u8) {
-        self.add(u64::from(n));
-    }
-
-    fn write_u32(&mut self, n: u32) {
-        self.add(u64::from(n));
-    }
-
-    fn write_u64(&mut self, n: u64) {
-        self.add(n);
-    }
-
-    fn write_usize(&mut self, n: usize) {
-        self.add(n as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
 
@@ -600,13 +503,6 @@ fn place(input: InputId, record: &Record<'_>, time: Option<Stamp>) -> Place {
         time,
         text: cut(&record.shown, TEXT_LIMIT).into(),
     }
-}
-
-/// What is kept of a line as evidence.
-fn kept_text(shown: &[u8]) -> Arc<str> {
-    // One byte more, so that a character which is cut in two lies beyond the limit.
-    let head = shown.get(..=TEXT_LIMIT).unwrap_or(shown);
-    cut(&String::from_utf8_lossy(head), TEXT_LIMIT).into()
 }
 
 fn cut(text: &str, limit: usize) -> &str {

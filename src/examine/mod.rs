@@ -3,6 +3,8 @@
 //! Owns the one-way flow intake → envelope → dialect → launch → verdict → report for one incident, and the state of
 //! an examination that is fed as its input arrives.
 
+mod hearing;
+
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,10 +14,10 @@ use crate::catalog::Catalog;
 use crate::dialect::reader::{Quiet, Reader};
 use crate::envelope::{Peeler, Profile};
 use crate::event::InputId;
-use crate::intake::{HeldLines, InputSpec, Limits, Line, LineReader, sort_inputs};
+use crate::intake::{HeldLines, InputSpec, Limits, LineReader, sort_inputs};
 use crate::launch::{Launches, Source, relation};
 use crate::report::model::{Examined, Finding, Outcome, Report, SkippedReport, UNRELATED};
-use crate::territory::{Gates, Heard, Listener, Walk};
+use crate::territory::{Gates, Walk};
 use crate::time::Stamp;
 use crate::verdict;
 
@@ -176,37 +178,6 @@ impl<'c> Examiner<'c> {
         Ok(())
     }
 
-    /// Goes one step through the open source: hears a line of it, or passes over such as need not be heard. `false` at
-    /// its end. After `WouldBlock` it can be asked again.
-    ///
-    /// # Errors
-    /// What the reader below answers.
-    pub fn step<R: Read>(&mut self, lines: &mut LineReader<R>) -> io::Result<bool> {
-        if let Some(mut walk) = self.walk.take() {
-            let went = walk.step(lines, self);
-            self.walk = Some(walk);
-            return went;
-        }
-        let line = lines.next()?;
-        if let Some(line) = &line {
-            self.line(line);
-        }
-        Ok(line.is_some())
-    }
-
-    /// Hears what would be heard if the source ended here: more may never come.
-    ///
-    /// # Errors
-    /// What the reader below answers.
-    pub fn catch_up<R: Read>(&mut self, lines: &mut LineReader<R>) -> io::Result<()> {
-        let Some(mut walk) = self.walk.take() else {
-            return Ok(());
-        };
-        let went = walk.catch_up(lines, self);
-        self.walk = Some(walk);
-        went
-    }
-
     fn feed_reversed<R: Read>(&mut self, lines: &mut LineReader<R>) -> io::Result<()> {
         let held = HeldLines::collect(lines, &self.options.limits)?;
         for line in held.iter().rev() {
@@ -228,35 +199,6 @@ impl<'c> Examiner<'c> {
             reader: Reader::new(self.catalog, id, self.budget()),
         });
         self.examined.files += 1;
-    }
-
-    /// Feeds one line of the open source.
-    pub fn line(&mut self, line: &Line<'_>) {
-        self.hear(line);
-    }
-
-    /// Feeds one line, and says which record of it was quiet, if that is all of the line.
-    fn hear(&mut self, line: &Line<'_>) -> Option<Quiet> {
-        let open = self.open.as_mut()?;
-        let Open { peeler, reader } = open;
-        self.blank = self.blank && line.skipped == 0 && line.bytes.trim_ascii().is_empty();
-        let mut records = 0;
-        let mut quiet = None;
-        peeler.line(line.no, line.byte, line.bytes, &mut |record| {
-            let said = reader.record(&record);
-            records += 1;
-            let bare = records == 1 && record.line == line.no && record.shown.as_bytes() == line.bytes;
-            quiet = said.filter(|_| bare);
-        });
-        self.examined.lines += 1;
-        if line.skipped > 0 && self.examined.capped.len() < 20 {
-            self.examined.capped.push(format!(
-                "line {}: {} bytes behind the line limit were skipped",
-                line.no, line.skipped
-            ));
-        }
-        self.ends_mid_line = !line.ended;
-        quiet
     }
 
     /// Adds to the count of bytes of a source that is fed line by line.
@@ -445,46 +387,6 @@ impl<'c> Examiner<'c> {
         let mut report = assemble::assemble(self.catalog, &launches, verdict, &all, input);
         report.findings.splice(0..0, unrelated);
         report
-    }
-}
-
-impl Listener for Examiner<'_> {
-    fn line(&mut self, line: &Line<'_>) -> Heard {
-        if line.no > self.next
-            && let Some(open) = &mut self.open
-        {
-            open.reader.pass_over();
-        }
-        self.next = line.no + 1;
-        self.quiet = self.hear(line);
-        self.open
-            .as_ref()
-            .map_or_else(Heard::default, |Open { peeler, reader }| Heard {
-                launching: reader.launching(),
-                idle: peeler.is_idle() && reader.is_idle(),
-            })
-    }
-
-    fn quiet(&self) -> Option<usize> {
-        self.quiet.map(|quiet| quiet.speaker)
-    }
-
-    fn always_quiet(&self, line: &Line<'_>) -> bool {
-        let marker = self.quiet.and_then(|quiet| quiet.marker);
-        self.catalog.holds_only(line.bytes, marker)
-    }
-
-    fn echo(&mut self, line: &Line<'_>, speaker: usize) {
-        self.next = line.no + 1;
-        if let Some(open) = &mut self.open {
-            open.reader.echo(line.no, line.bytes, speaker);
-        }
-        self.examined.lines += 1;
-        self.ends_mid_line = !line.ended;
-    }
-
-    fn pass(&mut self, lines: u64) {
-        self.examined.lines += lines;
     }
 }
 
