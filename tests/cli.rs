@@ -201,6 +201,7 @@ fn a_pipe_of_hours_says_what_its_file_says() {
             )
         })
         .collect();
+    let failed = log(FAILED).len();
     let log = [&log(HEALTHY), served.as_bytes(), &log(FAILED)].concat();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hours.log");
@@ -225,7 +226,11 @@ fn a_pipe_of_hours_says_what_its_file_says() {
     let mut child = start(&["--settle", "300ms", "--format", "json"]);
     let mut stdin = child.stdin.take().unwrap();
     let writing = std::thread::spawn(move || {
-        stdin.write_all(&log).unwrap();
+        // It falls silent while it serves, and again when it has failed.
+        let (served, failed) = log.split_at(log.len() - failed);
+        stdin.write_all(served).unwrap();
+        std::thread::sleep(Duration::from_millis(900));
+        stdin.write_all(failed).unwrap();
         stdin
     });
     let open = ended(child, Duration::from_secs(20));

@@ -122,8 +122,8 @@ pub struct Pipe {
     sample_bytes: usize,
     /// When the first signal was seen.
     signalled: Option<Instant>,
-    /// The listener was asked since the last line came; its answer cannot have changed.
-    asked: bool,
+    /// When that came which the listener was asked about last; its answer on this cannot have changed.
+    asked: Option<Instant>,
 }
 
 impl Pipe {
@@ -143,7 +143,7 @@ impl Pipe {
             patience,
             sample_bytes: limits.sample_bytes,
             signalled: None,
-            asked: false,
+            asked: None,
         }
     }
 
@@ -161,13 +161,15 @@ impl Pipe {
     pub fn read(&mut self, listener: &mut impl Listener) -> Pause {
         while !self.interrupted() {
             match listener.step(&mut self.lines) {
-                Ok(true) => self.asked = false,
+                Ok(true) => {}
                 Ok(false) => return Pause::End,
                 Err(_) => {
-                    let ask = self.silent() && !self.asked;
-                    self.asked |= ask;
-                    if ask && listener.failure_stands(&mut self.lines) {
-                        return Pause::Settled;
+                    let last = Some(self.lines.get_ref().last);
+                    if self.silent() && self.asked != last {
+                        self.asked = last;
+                        if listener.failure_stands(&mut self.lines) {
+                            return Pause::Settled;
+                        }
                     }
                 }
             }
