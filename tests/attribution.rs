@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Text, examine_texts};
+use common::{Text, examine, examine_texts, root_process};
 use coroner::report::model::{Outcome, Report};
 
 fn report(log: &str) -> Report {
@@ -238,4 +238,82 @@ fn a_training_job_that_is_ended_at_a_step_failed_at_its_work() {
     assert_eq!(ended.outcome, Outcome::Failed);
     assert_eq!(ended.phase.as_deref(), Some("serving"));
     assert_eq!(ended.cause.map(|c| c.id).as_deref(), Some("process.sigterm"));
+}
+
+#[test]
+fn a_raylet_alone_does_not_know_what_an_engines_actor_was_doing() {
+    for ray in ["255", "260"] {
+        let report = examine(&[format!("corpus/flagship-b-ray{ray}-monitor.d/node-b/raylet.out").into()]);
+        assert_eq!(
+            report.cause.as_ref().map(|c| c.id.as_str()),
+            Some("host-mem.ray-monitor")
+        );
+        assert_eq!(report.phase, None, "ray {ray}");
+        let victim = root_process(&report);
+        assert_eq!((victim.pid, victim.role.as_str()), (Some(1879), "worker"));
+        assert!(victim.id.starts_with("RayWorkerWrapper"), "{}", victim.id);
+    }
+}
+
+#[test]
+fn the_executor_names_the_rank_that_is_gone() {
+    let report = examine(&["corpus/flagship-b-ray260-monitor.d/node-a.log".into()]);
+    let root = &report.root.as_ref().unwrap().place;
+    assert_eq!(
+        (root.line, root.rank, root.node.as_deref()),
+        (160, Some(1), Some("node-b"))
+    );
+    assert_eq!(report.cause.as_ref().map(|c| c.id.as_str()), Some("ray.worker-died"));
+    assert_eq!(report.phase.as_deref(), Some("graph-capture"));
+}
+
+#[test]
+fn a_crash_has_the_phase_that_any_of_its_dumps_shows() {
+    let (worker, folder) = (
+        "8b097bf983384e498c34677518d2717644b6ba9abdba0ca6b23a2eb0",
+        "s/session_2026-11-29_13-55-40_1_1/logs",
+    );
+    let banner = "*** SIGBUS received at time=1795960576 on cpu 0 ***\n";
+    let dump = "Fatal Python error: Bus error\n\n\
+                Stack (most recent call first):\n  \
+                File \"/home/user/launch/launch.py\", line 51 in load_model\n  \
+                File \"/home/user/venv/lib/python3.12/site-packages/ray/_private/worker.py\", line 1069 in main_loop\n";
+    let report = examine_texts(&[
+        Text::new(
+            format!("{folder}/python-core-worker-{worker}_190.log"),
+            format!(
+                "[2026-11-29 13:56:05,876 I 190 190] core_worker.cc:661: Adjusted worker niceness to 15\n[2026-11-29 13:56:16,729 E 190 190] logging.cc:474: {banner}"
+            ),
+        ),
+        Text::new(
+            format!("{folder}/worker-{worker}-ffffffff-190.err"),
+            format!(":job_id:01000000\n:actor_name:RayWorkerWrapper\n{banner}{dump}"),
+        ),
+        Text::new(
+            format!("{folder}/worker-{worker}-ffffffff-190.out"),
+            ":actor_name:RayWorkerWrapper\nrank 1: init_device pid 190\n",
+        ),
+    ]);
+    assert_eq!(report.cause.as_ref().map(|c| c.id.as_str()), Some("process.bus-error"));
+    assert_eq!(report.phase.as_deref(), Some("weight-load"));
+    assert_eq!(root_process(&report).pid, Some(190));
+}
+
+#[test]
+fn the_input_that_tells_the_end_shows_whether_it_was_cut() {
+    let node = |name: &str| Text::read(format!("corpus/flagship-a-vllm-context-oom.d/node-{name}.log"));
+    let cut = |name: &str| {
+        let mut text = node(name);
+        text.bytes.truncate(text.bytes.len() - 20);
+        text
+    };
+    let tail = |files: &[Text]| examine_texts(files).log.tail;
+    assert_eq!(tail(&[node("a"), node("b")]).as_deref(), Some("exit"));
+    // The head's lines go on after the other node has died.
+    assert_eq!(tail(&[cut("a"), node("b")]).as_deref(), Some("mid-line"));
+    assert_eq!(tail(&[node("a"), cut("b")]).as_deref(), Some("exit"));
+    assert_eq!(
+        tail(&[node("a"), node("b"), Text::new("notes.txt", "half a")]).as_deref(),
+        Some("exit")
+    );
 }

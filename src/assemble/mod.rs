@@ -12,8 +12,11 @@ mod story;
 mod table;
 mod waits;
 
+use std::collections::BTreeSet;
+
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
+use crate::event::InputId;
 use crate::launch::{Launches, Placed};
 use crate::ledger::{account, tight_rank};
 use crate::remedy::{Evidence, advise};
@@ -43,8 +46,8 @@ pub struct Input<'a> {
     pub notes: &'a [String],
     /// When the logs were collected, if that is known.
     pub now: Option<Stamp>,
-    /// Whether the last line of the last input has no end.
-    pub ends_mid_line: bool,
+    /// The inputs whose last line has no end.
+    pub cut: &'a BTreeSet<InputId>,
     /// Whether nothing but blank lines was read.
     pub blank: bool,
 }
@@ -74,7 +77,7 @@ pub fn assemble(
         || next::without_a_failure(verdict.outcome),
         |known| advise(catalog.causes(), catalog.remedies(), known),
     );
-    let log = log_state(catalog, launches, verdict, input.ends_mid_line);
+    let log = log_state(catalog, launches, verdict, input.cut);
     let shown = evidence::choose(catalog, launches, verdict, &names);
     let cause = verdict.cause.as_deref().map(|id| Cause {
         id: id.to_owned(),
@@ -379,7 +382,14 @@ fn findings(
     out
 }
 
-fn log_state(catalog: &Catalog, launches: &Launches, verdict: &Verdict, mid_line: bool) -> LogState {
+fn log_state(catalog: &Catalog, launches: &Launches, verdict: &Verdict, cut: &BTreeSet<InputId>) -> LogState {
+    // Of several inputs the one that tells the last of the launch shows how it ends; an earlier attempt was followed.
+    let last = launches
+        .of_attempt(verdict.attempt)
+        .last()
+        .and_then(|i| launches.events.get(i));
+    let in_last = last.map_or(!cut.is_empty(), |p| cut.contains(&p.event.place.input));
+    let mid_line = in_last && verdict.attempt + 1 == launches.attempts;
     let first = launches.of_attempt(verdict.attempt).take(40).any(|i| {
         launches.events.get(i).and_then(|p| Launches::role(catalog, &p.event))
             == Some(crate::catalog::schema::Role::Launch)

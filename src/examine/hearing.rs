@@ -67,7 +67,7 @@ impl Examiner<'_> {
                 line.no, line.skipped
             ));
         }
-        self.ends_mid_line = !line.ended;
+        self.note_end(line.ended);
         quiet
     }
 }
@@ -104,7 +104,7 @@ impl Listener for Examiner<'_> {
             open.reader.echo(line.no, line.bytes, speaker);
         }
         self.examined.lines += 1;
-        self.ends_mid_line = !line.ended;
+        self.note_end(line.ended);
     }
 
     fn pass(&mut self, lines: u64) {

@@ -5,6 +5,7 @@
 
 mod hearing;
 
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -77,7 +78,8 @@ pub struct Examiner<'c> {
     names: Vec<String>,
     notes: Vec<String>,
     examined: Examined,
-    ends_mid_line: bool,
+    /// The inputs read so far whose last line has no end.
+    cut: BTreeSet<InputId>,
     /// Nothing but blank lines was read so far.
     blank: bool,
     /// What the events of the sources read so far take, bytes.
@@ -109,7 +111,7 @@ impl<'c> Examiner<'c> {
             names: Vec::new(),
             notes: Vec::new(),
             examined: Examined::default(),
-            ends_mid_line: false,
+            cut: BTreeSet::new(),
             blank: true,
             kept_bytes: 0,
             stop: None,
@@ -320,6 +322,18 @@ impl<'c> Examiner<'c> {
         &self.examined.skipped
     }
 
+    /// Notes whether the last line read so far of the open source has an end.
+    fn note_end(&mut self, ended: bool) {
+        if ended && self.cut.is_empty() {
+            return;
+        }
+        let id = InputId(u32::try_from(self.names.len().saturating_sub(1)).unwrap_or(u32::MAX));
+        match ended {
+            true => _ = self.cut.remove(&id),
+            false => _ = self.cut.insert(id),
+        }
+    }
+
     fn current(&self) -> (String, InputId) {
         let last = self.names.len().saturating_sub(1);
         (
@@ -379,7 +393,7 @@ impl<'c> Examiner<'c> {
             examined,
             notes: &self.notes,
             now: self.options.now.clone(),
-            ends_mid_line: self.ends_mid_line,
+            cut: &self.cut,
             blank: self.blank,
         };
         #[expect(clippy::expect_used, reason = "every launch has at least one attempt")]

@@ -328,7 +328,9 @@ pub fn run(
             .as_deref()
             .and_then(|m| catalog.structure().phase_of_method(m));
         if let Some(phase) = method.filter(|_| placed.event.victim.is_empty()) {
-            machine.enter(engine, placed.moment(index), phase, false, true);
+            // Its device is set up once: Ray may hand on the lines of a worker's two streams in another order.
+            let again = engine.tier(phase) >= engine.tier("weight-load");
+            machine.enter(engine, placed.moment(index), phase, false, again);
         }
         let def = &signature.def;
         let phase = match def.role {

@@ -251,7 +251,10 @@ fn victim_of(launches: &Launches, index: usize, event: &Event) -> Victim {
             .skip(index + 1)
             .take(KILL_REPORT)
             .map(|p| &p.event);
-        victim.pid = later.filter(selects).find_map(|e| e.victim.pid);
+        if let Some(told) = later.filter(selects).find(|e| e.victim.pid.is_some()) {
+            victim.pid = told.victim.pid;
+            victim.label = victim.label.take().or_else(|| told.victim.label.clone());
+        }
     }
     victim
 }

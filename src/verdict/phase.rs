@@ -3,6 +3,8 @@
 //! Owns the order of what a phase may rest on: frame, text, marker, other processes, usual phase of the cause. Never
 //! decides which failure is the root.
 
+use std::collections::HashMap;
+
 use super::failure::{Failure, Worth};
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
@@ -61,7 +63,7 @@ pub fn place(
     let others = || launches.furthest_before(attempt, index).map(ToOwned::to_owned);
     let usual = |cause: &str| catalog.cause(cause).and_then(|c| c.phase.clone());
     // What kills tasks at work came after they had joined the cluster, whether or not they said what they were doing.
-    let came_so_far = |phase: &String| phase != "cluster-join" || !works_on_ray(launches, failure);
+    let came_so_far = |phase: &String| phase != "cluster-join" || !past_joining_ray(launches, failure);
     let had_work = |phase: &String| came_so_far(phase) || !filled_up(failure);
     let bind = text.as_deref() == Some("serve-start");
     // Frames of the forward pass before the server is ready: SGLang's own warm-up request, or a profile run.
@@ -94,7 +96,7 @@ pub fn place(
         (Some(phase), PhaseBasis::Cause)
     } else if let Some(phase) = failure.cause.as_deref().and_then(usual) {
         (Some(phase), PhaseBasis::Cause)
-    } else if joins(launches, placed) {
+    } else if joins(launches, placed) && !past_joining_ray(launches, failure) {
         (Some("cluster-join".to_owned()), PhaseBasis::Cause)
     } else {
         (None, PhaseBasis::None)
@@ -168,9 +170,15 @@ fn fitted<'p>(engine: Engine, possible: &'p [String], marker: &'p str) -> &'p st
     next.filter(|_| !fits).map_or(marker, String::as_str)
 }
 
-/// Whether a job without an engine died of something that only happens to tasks and actors at work on a cluster that
-/// had come up.
+/// Whether a job without an engine died of something that only happens to tasks and actors at work. An engine's own
+/// actor may have been starting: what it did stands in the engine's log.
 fn works_on_ray(launches: &Launches, failure: &Failure) -> bool {
+    let label = launches.processes.get(failure.process).label.as_deref();
+    past_joining_ray(launches, failure) && !label.is_some_and(|label| label.starts_with("RayWorker"))
+}
+
+/// Whether what it died of only happens on a cluster that had come up, where the log shows no more than that.
+fn past_joining_ray(launches: &Launches, failure: &Failure) -> bool {
     let cause = failure.cause.as_deref().unwrap_or("");
     let of_work = filled_up(failure) || matches!(cause, "ray.worker-died" | "ray.raylet-died" | "ray.node-died");
     launches.engine == Engine::Ray && of_work
@@ -254,6 +262,7 @@ pub fn share(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &
         }
     }
     share_equal(failures);
+    share_crash(launches, failures);
     let worker = |f: &Failure| launches.processes.get(f.process).role == ProcessRole::Worker;
     let in_step = failures
         .iter()
@@ -273,6 +282,26 @@ fn renamed(failure: &mut Failure) {
     failure.cause = Some("gpu-oom.*".to_owned());
     failure.worth = Worth::Strong;
     resolve_by_phase(failure, true, false);
+}
+
+/// A process crashes once. What its own file says of that has frames, where a log of Ray's beside it has none.
+fn share_crash(launches: &Launches, failures: &mut [Failure]) {
+    let crash = |f: &Failure| {
+        let cause = f.cause.clone().filter(|cause| cause.starts_with("process."))?;
+        launches.processes.get(f.process).pid.map(|_| (f.process, cause))
+    };
+    let mut framed: HashMap<(ProcessId, String), String> = HashMap::new();
+    for failure in failures.iter().filter(|f| f.phase_basis == PhaseBasis::Frame) {
+        if let (Some(key), Some(phase)) = (crash(failure), &failure.phase) {
+            framed.entry(key).or_insert_with(|| phase.clone());
+        }
+    }
+    for failure in failures.iter_mut().filter(|f| f.phase_basis <= PhaseBasis::Marker) {
+        if let Some(phase) = crash(failure).and_then(|key| framed.get(&key)) {
+            failure.phase = Some(phase.clone());
+            failure.phase_basis = PhaseBasis::Frame;
+        }
+    }
 }
 
 fn share_equal(failures: &mut [Failure]) {

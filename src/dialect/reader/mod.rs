@@ -401,6 +401,8 @@ impl<'c> Reader<'c> {
             earlier.figures.extend(captured.figures);
             if captured.victim.pid.is_some() {
                 earlier.victim.pid = captured.victim.pid;
+                let label = earlier.victim.label.take();
+                earlier.victim.label = label.or(captured.victim.label);
             }
             return true;
         }

@@ -47,8 +47,9 @@ pub(super) fn is_marker(text: &str) -> bool {
     !trimmed.is_empty() && trimmed.chars().all(|c| matches!(c, '^' | '~' | ' ' | '|'))
 }
 
+/// The head of a faulthandler dump: of one thread of several, or of the only one that it shows.
 pub(super) fn is_thread_head(text: &str) -> bool {
-    (text.starts_with("Current thread 0x") || text.starts_with("Thread 0x"))
+    (text.starts_with("Current thread 0x") || text.starts_with("Thread 0x") || text.starts_with("Stack "))
         && text.trim_end().ends_with("(most recent call first):")
 }
 

@@ -450,24 +450,21 @@ mod tests {
 
     #[test]
     fn a_faulthandler_dump_has_its_frames_outermost_first() {
-        let blocks = run(&[
-            "Fatal Python error: Segmentation fault",
-            "",
-            "Current thread 0x00007f (most recent call first):",
-            "  File \"/in.py\", line 2 in inner",
-            "  File \"/out.py\", line 9 in outer",
-            "",
-            "Extension modules: a, b",
-        ]);
-        assert_eq!(blocks[0].shape, Shape::Native);
-        assert_eq!(
-            blocks[0].chain[0]
-                .frames
-                .iter()
-                .map(|f| f.function.as_str())
-                .collect::<Vec<_>>(),
-            ["outer", "inner"]
-        );
+        for head in ["Current thread 0x00007f", "Stack"] {
+            let blocks = run(&[
+                "Fatal Python error: Segmentation fault",
+                "",
+                &format!("{head} (most recent call first):"),
+                "  File \"/in.py\", line 2 in inner",
+                "  File \"/out.py\", line 9 in outer",
+                "",
+                "Extension modules: a, b",
+            ]);
+            assert_eq!(blocks[0].shape, Shape::Native);
+            let frames = blocks[0].chain[0].frames.iter();
+            let functions: Vec<_> = frames.map(|f| f.function.as_str()).collect();
+            assert_eq!(functions, ["outer", "inner"], "{head}");
+        }
     }
 
     #[test]
