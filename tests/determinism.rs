@@ -51,6 +51,10 @@ fn a_scan_does_not_depend_on_its_threads() {
     for format in ["json", "csv", "markdown"] {
         assert!(scan("1", format) == scan("7", format), "{format}");
     }
+    for format in ["summary", "markdown", "html"] {
+        let unordered = output(&["scan", "-q", "--unordered", "--format", format, "corpus"], &[]);
+        assert!(unordered == scan("1", format), "{format}");
+    }
 }
 
 #[test]
@@ -71,4 +75,14 @@ fn the_verdict_does_not_depend_on_the_order_of_files() {
         inputs.reverse();
         assert_eq!(before, told(&inputs), "{}", case.id);
     }
+}
+
+#[test]
+fn a_report_does_not_depend_on_the_order_of_arguments() {
+    let paths = ["a", "b"].map(|node| format!("corpus/flagship-a-sglang-context-oom.d/node-{node}.log"));
+    let told = |paths: &mut dyn Iterator<Item = &String>| {
+        let paths = paths.map(String::as_str);
+        output(&["--format", "json"].into_iter().chain(paths).collect::<Vec<_>>(), &[])
+    };
+    assert!(told(&mut paths.iter()) == told(&mut paths.iter().rev()));
 }

@@ -29,7 +29,7 @@ pub struct Row {
     pub last: Option<NaiveDateTime>,
     /// GPU-hours until death.
     pub gpu_hours: f64,
-    /// Source of the first record in the order they came.
+    /// The first of their sources by name, in whatever order they came.
     pub example: String,
     /// What the name means.
     pub title: String,
@@ -37,8 +37,9 @@ pub struct Row {
 
 impl Row {
     fn add(&mut self, digest: &Digest, title: &str) {
-        if self.count == 0 {
-            self.example = kept(&digest.source);
+        let source = kept(&digest.source);
+        if self.count == 0 || (source.as_str(), title) < (self.example.as_str(), self.title.as_str()) {
+            self.example = source;
             self.title = kept(title);
         }
         self.count += 1;
@@ -120,7 +121,7 @@ mod tests {
         let ranked = table.ranked();
         let (name, row) = ranked[0];
         assert_eq!((name, row.count, row.failed, row.gpu_hours), ("x", 3, 3, 6.0));
-        assert_eq!(row.example, "b");
+        assert_eq!(row.example, "a");
         let month = |t: Option<NaiveDateTime>| t.unwrap().format("%m").to_string();
         assert_eq!((month(row.first), month(row.last)), ("01".into(), "03".into()));
         assert_eq!((ranked[1].0, ranked[1].1.failed), ("y", 0));

@@ -306,9 +306,10 @@ impl Session<'_> {
         })
     }
 
-    /// The paths as given.
+    /// The paths as given; in which order makes no difference.
     fn source(&self) -> String {
-        let paths: Vec<_> = self.args.paths.iter().map(|p| p.to_string_lossy()).collect();
+        let mut paths: Vec<_> = self.args.paths.iter().map(|p| p.to_string_lossy()).collect();
+        paths.sort();
         if paths.is_empty() {
             STDIN.to_owned()
         } else {

@@ -119,9 +119,13 @@ impl Summary {
         }
     }
 
+    /// Keeps the first names, in whatever order they come.
     fn name_unread(&mut self, input: &str, why: &str) {
-        if self.unread_examples.len() < NAMED {
-            self.unread_examples.push((input.to_owned(), why.to_owned()));
+        let named = (input.to_owned(), why.to_owned());
+        let at = self.unread_examples.partition_point(|known| *known < named);
+        if at < NAMED {
+            self.unread_examples.insert(at, named);
+            self.unread_examples.truncate(NAMED);
         }
     }
 
