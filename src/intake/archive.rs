@@ -28,7 +28,6 @@ pub(super) fn members(name: &str, source: Source, limits: &Limits, found: &mut D
         inner: source,
         room: Rc::clone(&room),
     });
-    let mut held = 0;
     let mut hidden = 0;
     let mut binary = 0;
     let failure = archive.entries().and_then(|mut entries| {
@@ -57,15 +56,15 @@ pub(super) fn members(name: &str, source: Source, limits: &Limits, found: &mut D
                 break;
             }
             let stated = entry.size();
-            let (bytes, taken) = pack(&mut entry, limits.archive_bytes.saturating_sub(held))?;
+            let (bytes, taken) = pack(&mut entry, limits.archive_bytes.saturating_sub(found.held))?;
             let Some(bytes) = bytes else {
                 found.unreadable(
                     member,
-                    "the archive is too large to be held in memory: unpack it and give its folder".into(),
+                    "what is in archives is too large to be held in memory: unpack it and give its folder".into(),
                 );
                 continue;
             };
-            held += bytes.len();
+            found.held += bytes.len();
             let notes = if taken < stated {
                 vec![format!(
                     "the archive is cut off: only {taken} of the {stated} bytes of this member are in it"

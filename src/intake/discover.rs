@@ -43,6 +43,8 @@ pub struct Discovery {
     pub skipped: Vec<Skipped>,
     /// Every file that was opened for it, archives and what is no log among them.
     pub opened: Vec<PathBuf>,
+    /// Bytes of members of archives that are held in memory.
+    pub(super) held: usize,
 }
 
 impl Discovery {

@@ -155,6 +155,24 @@ fn an_archive_too_large_to_hold_says_so_and_goes_on() {
     let found = discover(&[path], &limits);
     assert_eq!(text(&found.inputs[0]), "small\n");
     assert!(found.skipped[0].why.contains("unpack it"));
+    // Two archives share the room of one.
+    let half: Vec<u8> = noise[..16_000].to_vec();
+    let paths = ["b.tar", "c.tar"].map(|name| put(dir.path(), name, &tar(&[("half.log", &half)])));
+    let found = discover(&paths, &limits);
+    let names = |names: Vec<&str>| {
+        names
+            .iter()
+            .map(|n| n.rsplit('/').nth(1).unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(found.inputs.iter().map(|i| i.name.as_str()).collect()),
+        ["b.tar!"]
+    );
+    assert_eq!(
+        names(found.skipped.iter().map(|s| s.input.as_str()).collect()),
+        ["c.tar!"]
+    );
 }
 
 #[test]

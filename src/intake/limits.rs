@@ -24,7 +24,7 @@ pub struct Limits {
     pub free_growth_bytes: u64,
     /// Memory a single decompressor may take. 256 MiB.
     pub decoder_bytes: u64,
-    /// Bytes of the members of one archive that are held in memory, in compressed form. 256 MiB.
+    /// Bytes of the members of archives that are held in memory, in compressed form. 256 MiB.
     pub archive_bytes: usize,
     /// Bytes that the events of one examination take while it is read; a report needs up to three times as much for a
     /// moment. 192 MiB.

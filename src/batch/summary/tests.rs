@@ -61,7 +61,7 @@ fn the_text_says_what_was_counted() {
     };
     assert_eq!(line("failed"), "failed 30 75 %");
     assert!(line("nccl.ib").starts_with("nccl.ib 10 33 %"));
-    assert!(line("nccl.ib").contains("2026-01-02 2026-03-02 run/2|<b>.log"));
+    assert!(line("nccl.ib").contains("2026-01-02 2026-03-02 run/10|<b>.log"));
     assert!(line("ValueError: part # of").contains(" 10 "));
     assert_eq!(line("east"), "east 20 20 100 % 8.4");
     assert!(line("graph-capture").ends_with("5 min"));
@@ -97,7 +97,7 @@ fn nothing_of_a_log_is_markup() {
     assert_eq!(html.matches("<svg").count(), 2);
     assert!(html.ends_with("</html>\n"));
     let markdown = summary.render(Form::Markdown);
-    assert!(markdown.contains("run/2\\|&lt;b&gt;.log"));
+    assert!(markdown.contains("run/10\\|&lt;b&gt;.log"));
     let columns = |line: &str| line.replace("\\|", "").matches('|').count();
     let table: Vec<&str> = markdown.lines().filter(|l| l.starts_with("| nccl.ib")).collect();
     assert!(!table.is_empty() && table.iter().all(|l| columns(l) == 8), "{table:?}");
