@@ -200,7 +200,10 @@ fn unread(report: &Report, inputs: &[InputSpec]) -> Option<String> {
     if examined.bytes > 0 || stored == 0 {
         return None;
     }
-    let notes: Vec<&str> = report.findings.iter().map(|f| f.title.as_str()).collect();
+    // The record names its source anyway.
+    let own = format!("{}: ", report.source);
+    let note = |title: &'_ str| title.strip_prefix(own.as_str()).unwrap_or(title).to_owned();
+    let notes: Vec<String> = report.findings.iter().map(|f| note(&f.title)).collect();
     Some(match (examined.skipped.as_slice(), notes.as_slice()) {
         ([], []) => return None,
         ([], notes) => notes.join("; "),

@@ -57,6 +57,7 @@ impl Source {
     }
 
     fn undo(mut inner: Bytes, stored: Arc<AtomicU64>, mut layers: Vec<Coding>, limits: &Limits) -> io::Result<Self> {
+        let mut notes = Vec::new();
         loop {
             let (whole, coding) = match sniffed(inner) {
                 Ok(pair) => pair,
@@ -70,7 +71,16 @@ impl Source {
                     inner = layer(inner, coding, limits)?;
                     layers.push(coding);
                 }
-                _ => break,
+                // What is left is no text.
+                Some(coding) => {
+                    inner = Box::new(io::empty());
+                    notes.push(format!(
+                        "it is compressed more than {LAYERS} times, which no log is: the {} data in it is not read",
+                        coding.name()
+                    ));
+                    break;
+                }
+                None => break,
             }
         }
         Ok(Self {
@@ -79,7 +89,7 @@ impl Source {
             stored,
             given: 0,
             limits: *limits,
-            notes: Vec::new(),
+            notes,
             stop: None,
             done: false,
             change: None,
@@ -364,6 +374,14 @@ mod tests {
             .flat_map(u16::to_le_bytes)
             .collect();
         assert_eq!(read(gz(&xz(&utf16)), &Limits::default()).0, "Fehler: ä\n".as_bytes());
+        let thrice = gz(&gz(&xz(b"text\n")));
+        assert_eq!(read(thrice.clone(), &Limits::default()), (b"text\n".to_vec(), vec![]));
+        let (out, notes) = read(gz(&thrice), &Limits::default());
+        assert_eq!((out.len(), notes.len()), (0, 1));
+        assert!(
+            notes[0].contains("more than 3 times") && notes[0].contains("xz"),
+            "{notes:?}"
+        );
     }
 
     #[test]
