@@ -1,10 +1,12 @@
-//! Whose a file is: sessions, nodes and pods, by the folders and names in which people collect their logs.
+//! Whose a file is: sessions, nodes and pods, by the folders and names in which people collect their logs; and whose
+//! log is not among them.
 
 mod common;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
-use common::{Text, examine_texts, root_process};
+use common::{Text, examine, examine_texts, root_process};
 use coroner::report::model::Report;
 
 fn nodes(report: &Report) -> BTreeSet<&str> {
@@ -111,4 +113,60 @@ fn a_rank_is_one_process_by_its_label_and_by_its_pid() {
         (Some(4103), Some("node-1"))
     );
     assert_eq!(of_rank[0].last_phase.as_deref(), Some("weight-load"));
+}
+
+/// The files of a folder of the corpus but for one node's.
+fn without(folder: &str, node: &str) -> Report {
+    let entries = std::fs::read_dir(format!("corpus/{folder}.d")).unwrap();
+    let paths = entries.map(|e| e.unwrap().path());
+    let mut left: Vec<PathBuf> = paths.filter(|p| p.file_stem().unwrap() != node).collect();
+    left.sort();
+    examine(&left)
+}
+
+#[test]
+fn who_has_no_log_is_named_as_far_as_the_others_tell() {
+    for (folder, node, missing) in [
+        ("flagship-a-sglang-context-oom", "node-a", "rank 0"),
+        ("flagship-a-sglang-context-oom", "node-b", "rank 1"),
+        ("flagship-a-vllm-context-oom", "node-a", "node 0 (192.168.100.10)"),
+        ("flagship-a-vllm-context-oom", "node-b", "rank 1"),
+        ("flagship-b-ray255-monitor", "node-a", "the engine's own log"),
+        ("flagship-b-ray260-monitor", "node-a", "the engine's own log"),
+        ("flagship-b-ray260-monitor", "node-b", "Ray's files of node-b"),
+        ("torchrun-4-nodes-one-absent", "node-b", "ranks 1, 3"),
+    ] {
+        assert_eq!(without(folder, node).log.missing, [missing], "{folder} without {node}");
+    }
+    for whole in [
+        "flagship-a-sglang-context-oom",
+        "flagship-a-vllm-context-oom",
+        "flagship-b-ray260-monitor",
+    ] {
+        assert!(without(whole, "none").log.missing.is_empty(), "{whole}");
+    }
+}
+
+#[test]
+fn a_rank_whose_log_is_missing_is_not_said_to_be_absent() {
+    let headline = |node: &str| without("nccl-64-ranks-one-absent", node).headline;
+    // Rank 37 is known not to have come: the rest of its node is heard.
+    assert_eq!(
+        headline("node-a"),
+        "Rank 37 (node-e) never joined: 55 of 64 ranks waited for it"
+    );
+    assert_eq!(
+        headline("node-e"),
+        "56 of 64 ranks waited in vain; the log of ranks 32–39 is missing"
+    );
+    let report = without("nccl-64-ranks-one-absent", "node-a");
+    assert_eq!(report.log.missing, ["ranks 0–7", "rank 37 (node-e)"]);
+    let told = "whether ranks 0–7 came is not known, as the log of their node is not among the inputs";
+    assert!(report.story.contains(told), "{}", report.story);
+    // The store counted, so that nothing is left open.
+    assert!(
+        without("torchrun-4-nodes-one-absent", "none")
+            .headline
+            .starts_with("Rank 3 never joined")
+    );
 }

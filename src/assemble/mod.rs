@@ -5,6 +5,7 @@
 mod blank;
 mod evidence;
 mod facts;
+mod missing;
 mod next;
 mod overruled;
 mod places;

@@ -13,6 +13,7 @@ use crate::report::model::{Alternative, Finding, Outcome};
 use crate::time::Stamp;
 use crate::verdict::Verdict;
 
+use super::missing::missing;
 use super::places::Names;
 
 /// Seconds of silence below which a process may just be working.
@@ -54,10 +55,10 @@ pub fn waits(
     let open = matches!(verdict.outcome, Outcome::Failed | Outcome::Running);
     let arrival = arrival(catalog, launches, verdict.attempt).filter(|_| open);
     if let Some(arrival) = &arrival {
-        out.missing = unheard(arrival);
         tell_absent(catalog, verdict, arrival, &mut out);
     }
     if open {
+        out.missing = missing(catalog, launches, verdict, arrival.as_ref());
         tell_differences(launches, verdict, &mut out);
         tell_clocks(launches, names, &mut out);
     }
@@ -65,18 +66,6 @@ pub fn waits(
         tell_silence(launches, verdict, arrival.as_ref(), now, &mut out);
     }
     out
-}
-
-fn unheard(arrival: &Arrival) -> Vec<String> {
-    let mut by_node: BTreeMap<Option<&str>, Vec<u32>> = BTreeMap::new();
-    for absent in arrival.unheard() {
-        by_node.entry(absent.node.as_deref()).or_default().push(absent.rank);
-    }
-    let told = by_node.into_iter().map(|(node, ranks)| {
-        let node = node.map_or_else(String::new, |n| format!(" ({n})"));
-        format!("{}{node}", ranks_in_words(&ranks))
-    });
-    told.collect()
 }
 
 /// `rank 3`, `ranks 0, 2–7`.
@@ -124,9 +113,8 @@ fn tell_absent(catalog: &Catalog, verdict: &Verdict, arrival: &Arrival, out: &mu
         return;
     }
     let world = arrival.world;
-    let who = capital(&absent_in_words(&arrival.absent));
-    let many = arrival.absent.len() > 1;
     let came: Vec<u32> = arrival.came.iter().copied().collect();
+    let (known, unlogged): (Vec<Absent>, Vec<Absent>) = arrival.absent.iter().cloned().partition(|a| a.known);
     let told = arrival
         .told
         .map(|(came, all)| format!("; the store counted {came} of {all}"))
@@ -136,45 +124,50 @@ fn tell_absent(catalog: &Catalog, verdict: &Verdict, arrival: &Arrival, out: &mu
         1 => format!("{} of {world} came", ranks_in_words(&came)),
         n => format!("{n} of {world} ranks came ({})", ranks_in_words(&came)),
     };
-    let silent = arrival.unheard().count();
-    let heard = match arrival.absent.len() - silent {
-        0 => format!("The logs hold no line of {}", if many { "them" } else { "it" }),
-        _ if silent == 0 => {
-            let verb = if many { "are" } else { "is" };
-            format!(
-                "{} {verb} in the logs and stopped short of it",
-                if many { "They" } else { "It" }
-            )
-        }
-        _ => {
-            let quiet: Vec<Absent> = arrival.unheard().cloned().collect();
-            format!("The logs hold no line of {}", absent_in_words(&quiet))
-        }
-    };
-    let them = if many { "them" } else { "it" };
     // While nobody has given up, it may still come.
     let running = verdict.outcome == Outcome::Running;
-    let never = match (running, many) {
-        (false, _) => "never joined",
-        (true, true) => "have not joined",
-        (true, false) => "has not joined",
-    };
-    out.headline = Some(match came.len() {
-        0 => format!("{who} {never} the group of {world} ranks"),
-        1 if running => format!("{who} {never}: {} waits for {them}", ranks_in_words(&came)),
-        1 => format!("{who} {never}: {} waited in vain", ranks_in_words(&came)),
-        n => format!(
-            "{who} {never}: {n} of {world} ranks {} for {them}",
-            if running { "wait" } else { "waited" }
-        ),
+    out.headline = Some(match known.is_empty() {
+        true => without_log(&unlogged, &came, world, running),
+        false => never_joined(&known, &came, world, running),
     });
-    let sentence = if waiting.is_empty() {
-        format!("{who} of {world} did not join the group{told}. {heard}.")
+    let silent: Vec<Absent> = arrival.unheard().cloned().collect();
+    let of = |absent: &[Absent]| {
+        if absent.len() > 1 {
+            ("they", "their")
+        } else {
+            ("it", "its")
+        }
+    };
+    let no_log = |who: &str, absent: &[Absent]| {
+        let whose = of(absent).1;
+        format!("whether {who} came is not known, as the log of {whose} node is not among the inputs")
+    };
+    let heard = if known.is_empty() {
+        capital(&no_log(of(&unlogged).0, &unlogged))
+    } else if silent.is_empty() {
+        match known.len() {
+            1 => "It is in the logs and stopped short of it".to_owned(),
+            _ => "They are in the logs and stopped short of it".to_owned(),
+        }
     } else {
-        format!(
-            "{waiting} to the meeting of the group{told}; {} did not. {heard}.",
-            absent_in_words(&arrival.absent)
-        )
+        let lines = match (arrival.absent.len() == silent.len(), silent.len()) {
+            (true, 1) => "The logs hold no line of it".to_owned(),
+            (true, _) => "The logs hold no line of them".to_owned(),
+            (false, _) => format!("The logs hold no line of {}", absent_in_words(&silent)),
+        };
+        match unlogged.is_empty() {
+            true => lines,
+            false => format!("{lines}; {}", no_log(&absent_in_words(&unlogged), &unlogged)),
+        }
+    };
+    let missed = if known.is_empty() { &unlogged } else { &known };
+    let who = absent_in_words(missed);
+    let sentence = match (waiting.is_empty(), known.is_empty()) {
+        (true, _) => format!("{} of {world} did not join the group{told}. {heard}.", capital(&who)),
+        (false, false) => format!("{waiting} to the meeting of the group{told}; {who} did not. {heard}."),
+        (false, true) => {
+            format!("{waiting} to the meeting of the group{told}, as far as the logs tell; {who} did not. {heard}.")
+        }
     };
     out.findings
         .push(finding("arrival.absent", "warning", sentence.trim_end_matches('.')));
@@ -185,9 +178,47 @@ fn tell_absent(catalog: &Catalog, verdict: &Verdict, arrival: &Arrival, out: &mu
             id: id.to_owned(),
             title: catalog.cause(id).map_or_else(|| id.to_owned(), |c| c.title.clone()),
             confidence: 0.5,
-            why: format!("{waiting}, {} did not", absent_in_words(&arrival.absent)),
+            why: format!("{waiting}, {who} did not"),
             why_not: "no process has given up waiting yet".to_owned(),
         });
+    }
+}
+
+/// `Rank 37 (node-e) never joined: 63 of 64 ranks waited for it`.
+fn never_joined(absent: &[Absent], came: &[u32], world: u32, running: bool) -> String {
+    let (who, many) = (capital(&absent_in_words(absent)), absent.len() > 1);
+    let them = if many { "them" } else { "it" };
+    let never = match (running, many) {
+        (false, _) => "never joined",
+        (true, true) => "have not joined",
+        (true, false) => "has not joined",
+    };
+    match came.len() {
+        0 => format!("{who} {never} the group of {world} ranks"),
+        1 if running => format!("{who} {never}: {} waits for {them}", ranks_in_words(came)),
+        1 => format!("{who} {never}: {} waited in vain", ranks_in_words(came)),
+        n => format!(
+            "{who} {never}: {n} of {world} ranks {} for {them}",
+            if running { "wait" } else { "waited" }
+        ),
+    }
+}
+
+/// `63 of 64 ranks waited; the log of rank 1 is missing`.
+fn without_log(absent: &[Absent], came: &[u32], world: u32, running: bool) -> String {
+    let who = absent_in_words(absent);
+    let (one, more) = if running {
+        ("waits", "wait")
+    } else {
+        ("waited in vain", "waited in vain")
+    };
+    match came.len() {
+        0 => format!("The log of {who} of {world} is missing"),
+        1 => format!(
+            "{} {one} for its peers; the log of {who} is missing",
+            capital(&ranks_in_words(came))
+        ),
+        n => format!("{n} of {world} ranks {more}; the log of {who} is missing"),
     }
 }
 

@@ -20,6 +20,9 @@ pub struct Absent {
     pub node: Option<Arc<str>>,
     /// Its process, if any line of it is in the logs.
     pub process: Option<ProcessId>,
+    /// Whether it is known not to have come: its node is heard, or whoever counted says so. Otherwise the log of its
+    /// node may just not be at hand.
+    pub known: bool,
 }
 
 /// How far the ranks of an attempt got in joining their group.
@@ -103,8 +106,15 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
                 rank,
                 node: nodes.node(rank),
                 process: ranks.get(&rank).copied(),
+                known: true,
             })
             .collect();
+        let counted = out.told.is_some_and(|(came, _)| came as usize == out.came.len());
+        let block = nodes.block_or_all(&ranks, out.world);
+        let heard: BTreeSet<u32> = ranks.keys().filter_map(|r| r.checked_div(block)).collect();
+        for absent in out.absent.iter_mut().filter(|a| a.process.is_none() && !counted) {
+            absent.known = absent.rank.checked_div(block).is_none_or(|of| heard.contains(&of));
+        }
         name_the_nameless(launches, &active, &joined, &mut out.absent);
         // A store that one client more had joined than the logs show joining: whom it counted is not known.
         let hidden = out.told.is_some_and(|(came, _)| came as usize > out.came.len());
@@ -208,6 +218,20 @@ impl Layout {
         layout.block = block;
         layout.of_block = of_block;
         layout
+    }
+
+    /// How many ranks a node holds; where no line names a node, those that were heard are taken for the ranks of one if
+    /// they can be.
+    fn block_or_all(&self, ranks: &BTreeMap<u32, ProcessId>, world: u32) -> u32 {
+        if self.block > 0 || !self.own.is_empty() {
+            return self.block;
+        }
+        let (Some((&first, _)), Some((&last, _))) = (ranks.first_key_value(), ranks.last_key_value()) else {
+            return 0;
+        };
+        let size = last - first + 1;
+        let whole = size as usize == ranks.len() && first.is_multiple_of(size) && world.is_multiple_of(size);
+        if whole { size } else { 0 }
     }
 
     fn node(&self, rank: u32) -> Option<Arc<str>> {

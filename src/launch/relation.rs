@@ -267,8 +267,13 @@ pub(super) fn own_launch(catalog: &Catalog, source: &Source) -> Option<Own> {
         version: setting(&["engine_version"]),
         model: setting(&["model", "model_path"]),
         span: span(source),
-        shared: several("nnodes") || several("data_parallel_size") || setting(&["headless"]).is_some(),
-        node_rank: setting(&["node_rank", "data_parallel_start_rank", "data_parallel_rank"]),
+        shared: several("nnodes") || several("data_parallel_size") || setting(&["headless", "head_node"]).is_some(),
+        node_rank: setting(&[
+            "node_rank",
+            "data_parallel_start_rank",
+            "data_parallel_rank",
+            "head_node",
+        ]),
     })
 }
 

@@ -1,0 +1,141 @@
+//! Whose log is not among the inputs.
+//!
+//! Owns what the logs that are at hand tell of others: ranks and nodes of the launch of which they hold no line, and the
+//! files of a node on which Ray's worker died. Names only what some line shows to exist.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::catalog::Catalog;
+use crate::event::InputId;
+use crate::launch::Launches;
+use crate::launch::arrival::Arrival;
+use crate::launch::machine::Engine;
+use crate::launch::processes::{Process, ProcessId, ProcessRole};
+use crate::verdict::Verdict;
+
+use super::waits::ranks_in_words;
+
+/// Settings that name the node with rank 0.
+const HEADS: &[&str] = &["master_addr", "dist_init_addr"];
+
+/// Who has no log.
+pub fn missing(catalog: &Catalog, launches: &Launches, verdict: &Verdict, arrival: Option<&Arrival>) -> Vec<String> {
+    let mut out = arrival.map(unheard_ranks).unwrap_or_default();
+    if out.is_empty() {
+        out = unheard_nodes(launches, verdict.attempt);
+    }
+    out.extend(beside_the_victim(catalog, launches, verdict));
+    out
+}
+
+fn unheard_ranks(arrival: &Arrival) -> Vec<String> {
+    let mut by_node: BTreeMap<Option<&str>, Vec<u32>> = BTreeMap::new();
+    for absent in arrival.unheard() {
+        by_node.entry(absent.node.as_deref()).or_default().push(absent.rank);
+    }
+    let told = by_node.into_iter().map(|(node, ranks)| {
+        let node = node.map_or_else(String::new, |n| format!(" ({n})"));
+        format!("{}{node}", ranks_in_words(&ranks))
+    });
+    told.collect()
+}
+
+/// The nodes of a launch that says how many it has, and which one each log is of.
+fn unheard_nodes(launches: &Launches, attempt: usize) -> Vec<String> {
+    let mut nodes: u32 = 0;
+    let mut heard: BTreeSet<u32> = BTreeSet::new();
+    let (mut head, mut of_headless) = (None, None);
+    let mut headless: BTreeSet<InputId> = BTreeSet::new();
+    for index in launches.of_attempt(attempt) {
+        let Some(placed) = launches.events.get(index) else {
+            continue;
+        };
+        let setting = |name: &str| placed.event.settings.iter().find(|(n, _)| &**n == name).map(|(_, v)| v);
+        let number = |name: &str| setting(name).and_then(|v| v.parse::<u32>().ok());
+        if let Some(address) = setting("head_node") {
+            of_headless = Some(address);
+            headless.insert(placed.event.place.input);
+        }
+        if let Some(all) = number("nnodes").filter(|all| *all > 1) {
+            nodes = nodes.max(all);
+            // What is left at its default is not printed.
+            heard.insert(number("node_rank").unwrap_or(0));
+            head = head.or_else(|| HEADS.iter().find_map(|name| setting(name)));
+        }
+    }
+    // Servers that only add workers name their head.
+    let of_head = |p: &Process| p.role == ProcessRole::ApiServer && p.last_line.1 > 0;
+    let active = launches.active(attempt);
+    let mut processes = active.iter().map(|&i| launches.processes.get(ProcessId(i)));
+    if let Some(address) = of_headless.filter(|_| nodes == 0 && !processes.any(of_head)) {
+        return vec![format!("node 0 ({})", host(address))];
+    }
+    // Those say not which node they are: with them all may be there.
+    if heard.len() + headless.len() >= nodes as usize {
+        return Vec::new();
+    }
+    let absent: Vec<u32> = (0..nodes.min(MOST_NODES)).filter(|n| !heard.contains(n)).collect();
+    let (first, others): (Vec<u32>, Vec<u32>) = absent.into_iter().partition(|node| *node == 0 && head.is_some());
+    let mut out: Vec<String> = Vec::new();
+    if let (Some(address), [_]) = (head, first.as_slice()) {
+        out.push(format!("node 0 ({})", host(address)));
+    }
+    if !others.is_empty() {
+        out.push(ranks_in_words(&others).replacen("rank", "node", 1));
+    }
+    out
+}
+
+/// More nodes than any launch has.
+const MOST_NODES: u32 = 4096;
+
+fn host(address: &str) -> &str {
+    let bare = address.split("://").last().unwrap_or(address);
+    match bare.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') && port.parse::<u16>().is_ok() => host,
+        _ => bare,
+    }
+}
+
+/// Ray hands on what a worker prints; why it is gone stands in the files of its node. A raylet knows that an engine's
+/// actor is gone, and not what the engine was doing.
+fn beside_the_victim(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Option<String> {
+    let root = verdict.root.and_then(|i| verdict.failures.get(i))?;
+    let victim = launches.processes.get(root.process);
+    let by_ray = victim
+        .label
+        .as_deref()
+        .is_some_and(|label| label.starts_with("RayWorker"));
+    if !by_ray {
+        return None;
+    }
+    let active = launches.active(verdict.attempt);
+    let speaks = |p: &Process| !p.absorbed && p.last_line.1 > 0;
+    let mut speakers = active
+        .iter()
+        .map(|&i| launches.processes.get(ProcessId(i)))
+        .filter(|p| speaks(p));
+    if launches.engine == Engine::Ray && speakers.all(|p| p.role == ProcessRole::RayDaemon) {
+        return Some("the engine's own log".to_owned());
+    }
+    let node = victim.node.as_ref()?;
+    let mut of_node = active
+        .iter()
+        .map(|&i| launches.processes.get(ProcessId(i)))
+        .filter(|p| speaks(p) && p.node.as_ref() == Some(node));
+    let strength = verdict.cause.as_deref().map(|cause| catalog.strength(cause));
+    let weak = strength == Some(crate::catalog::Strength::Weak);
+    (weak && of_node.all(|p| p.role == ProcessRole::Worker && !p.by_file)).then(|| format!("Ray's files of {node}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host;
+
+    #[test]
+    fn an_address_without_its_port() {
+        assert_eq!(host("10.1.0.1:5000"), "10.1.0.1");
+        assert_eq!(host("tcp://node-a:29500"), "node-a");
+        assert_eq!(host("fd00::1"), "fd00::1");
+    }
+}
