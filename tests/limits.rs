@@ -232,3 +232,36 @@ fn an_interrupted_examination_tells_what_it_knows() {
     let findings = report["findings"].to_string();
     assert!(findings.contains("input.interrupted"), "{findings}");
 }
+
+#[test]
+fn large_archives_are_held_one_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let long = format!("{BEGIN}{}\n", "x".repeat(1000)).repeat(3000);
+    for n in 0..4 {
+        // Held as it is, since it is packed already, if only by name.
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        packed.write_all(long.as_bytes()).unwrap();
+        let packed = packed.finish().unwrap();
+        let mut header = tar::Header::new_gnu();
+        header.set_size(packed.len() as u64);
+        header.set_mode(0o644);
+        let mut builder = tar::Builder::new(Vec::new());
+        builder.append_data(&mut header, "a.log.gz", &packed[..]).unwrap();
+        file(dir.path(), &format!("{n}.tar"), &builder.into_inner().unwrap());
+    }
+    let folder = dir.path().to_str().unwrap();
+    let child = Command::cargo_bin("coroner")
+        .unwrap()
+        .args(["scan", "--jobs", "4", "--max-memory", "64MiB", folder])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let records = String::from_utf8(output.stdout).unwrap();
+    let outcomes: Vec<String> = records
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["outcome"].to_string())
+        .collect();
+    assert_eq!(outcomes, ["\"running\""; 4]);
+}

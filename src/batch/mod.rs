@@ -18,6 +18,7 @@ pub mod summary;
 pub mod walk;
 
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -93,6 +94,7 @@ pub fn scan(found: impl Iterator<Item = Found> + Send, settings: &Settings<'_>, 
         basis: &settings.basis,
         known: &settings.known,
         redaction: settings.redaction,
+        turn: Mutex::new(()),
     };
     let order = Order::new(settings.ordered);
     thread::scope(|scope| {

@@ -14,7 +14,7 @@ use super::incident::{Incident, of_members};
 use super::resume::{Known, mark};
 use crate::catalog::Catalog;
 use crate::examine::{Examiner, Options};
-use crate::intake::{InputSpec, SkipKind, Skipped, gather};
+use crate::intake::{InputSpec, SkipKind, Skipped, gather, holds_members};
 use crate::redact::{Level, Names, Redactor};
 use crate::report::json::{line_with, object_line};
 use crate::report::model::{Report, SkippedReport};
@@ -24,6 +24,9 @@ pub const ERROR_SCHEMA: &str = "coroner.error/1";
 
 /// Members of an archive of many launches, each of which is examined by itself.
 const MEMBERS: usize = 500_000;
+
+/// The part of what may be held of archives from which on one waits for its turn.
+const LARGE: u64 = 8;
 
 /// What a scan has to say of one input.
 #[derive(Debug, Clone)]
@@ -82,6 +85,8 @@ pub struct Bench<'a> {
     pub known: &'a Known,
     /// What is taken out of the records.
     pub redaction: &'a Redaction,
+    /// Whose turn it is among archives that fill the memory.
+    pub turn: Mutex<()>,
 }
 
 /// What is taken out of the records of a scan.
@@ -122,6 +127,8 @@ impl Bench<'_> {
         if let Some(record) = self.known(&incident.source, &origin) {
             return take(record);
         }
+        let large = self.is_large_archive(incident);
+        let _turn = large.then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner));
         let mut limits = self.options.limits;
         if !incident.whole {
             limits.inputs = MEMBERS;
@@ -140,6 +147,13 @@ impl Bench<'_> {
             let known = self.known(&source, &origin);
             take(known.unwrap_or_else(|| self.one(&source, &inputs, &[], &origin)));
         }
+    }
+
+    /// Whether what is held of archives may take a good part of what is allowed: of such, one is read at a time.
+    fn is_large_archive(&self, incident: &Incident) -> bool {
+        let limits = &self.options.limits;
+        incident.bytes > limits.archive_bytes as u64 / LARGE
+            && incident.files.iter().any(|file| holds_members(file, limits))
     }
 
     /// The record of an input that cannot be examined.

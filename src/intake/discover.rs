@@ -87,6 +87,13 @@ pub fn discover(paths: &[PathBuf], limits: &Limits) -> Discovery {
     search.found
 }
 
+/// Whether the members of the file are held in memory when it is read: it is a tar archive.
+pub fn holds_members(path: &Path, limits: &Limits) -> bool {
+    InputSpec::file(path)
+        .head(limits)
+        .is_ok_and(|head| sniff::is_tar(&head))
+}
+
 /// The files of one incident that a walk has found, judged by how they look, like those of a folder. A file that
 /// stands alone and is no log is unreadable, with the reason.
 pub fn gather(files: &[PathBuf], limits: &Limits) -> Discovery {

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use decode::Source;
-pub use discover::{Discovery, SkipKind, Skipped, discover, gather, leads_to_kernel};
+pub use discover::{Discovery, SkipKind, Skipped, discover, gather, holds_members, leads_to_kernel};
 pub use limits::Limits;
 pub use lines::{HeldLines, Line, LineReader};
 pub use order::sort_inputs;
