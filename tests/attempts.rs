@@ -251,3 +251,80 @@ fn a_folder_of_unrelated_launches_is_told_in_a_few_lines() {
     assert_eq!(forced.attempts.len(), 10);
     assert_eq!(forced.cause.map(|c| c.id).as_deref(), Some("model.corrupt"));
 }
+
+/// What a node of a torchrun job prints of its own end: `rank` raised `error`.
+fn agent(node: usize, rank: u32, at: &str, error: &str) -> Text {
+    let (pid, local) = (900 + rank, rank % 2);
+    Text::new(
+        format!("gpu{node}.log"),
+        format!(
+            "[rank{rank}]: Traceback (most recent call last):\n\
+             [rank{rank}]:   File \"/app/train.py\", line 51, in main\n\
+             [rank{rank}]:     step(batch)\n\
+             [rank{rank}]: {error}\n\
+             E1125 {at}.000000 {agent} torch/distributed/elastic/multiprocessing/api.py:874] failed (exitcode: 1) local_rank: {local} (pid: {pid}) of binary: /usr/bin/python3\n\
+             Traceback (most recent call last):\n  \
+               File \"/usr/lib/python3/torch/distributed/launcher/api.py\", line 270, in launch_agent\n    \
+                 raise ChildFailedError(\n\
+             torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n\
+             ============================================================\n\
+             /app/train.py FAILED\n\
+             ------------------------------------------------------------\n\
+             Root Cause (first observed failure):\n\
+             [0]:\n  \
+               time      : 2026-11-25_{at}\n  \
+               host      : gpu{node}\n  \
+               rank      : {rank} (local_rank: {local})\n  \
+               exitcode  : 1 (pid: {pid})\n  \
+               error_file: <N/A>\n\
+             ============================================================\n",
+            agent = pid - 10,
+        ),
+    )
+}
+
+#[test]
+fn agents_that_end_one_after_the_other_are_one_attempt() {
+    let peer = "torch.distributed.DistBackendError: NCCL error in: /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3690, remote process exited or there was a network error, NCCL version 2.27.5";
+    let report = examine_texts(&[
+        agent(0, 0, "12:03:05", peer),
+        agent(1, 2, "12:03:09", peer),
+        agent(
+            2,
+            5,
+            "12:03:01",
+            "ValueError: could not broadcast input array from shape (4,) into shape (8,)",
+        ),
+        agent(3, 6, "12:03:13", peer),
+    ]);
+    assert_eq!(report.attempts.len(), 1);
+    let root = &report.root.as_ref().unwrap().place;
+    assert_eq!((root.rank, root.node.as_deref()), (Some(5), Some("gpu2")));
+    // The table below the exception names the pid of the first rank too.
+    let victim: Vec<_> = report.processes.iter().filter(|p| p.rank == Some(5)).collect();
+    assert_eq!(victim.len(), 1, "{victim:?}");
+    assert_eq!((victim[0].pid, victim[0].exit.as_deref()), (Some(905), Some("exit 1")));
+}
+
+#[test]
+fn one_stream_of_several_pods_is_one_attempt_until_a_pod_begins_again() {
+    let start = |n: usize, at: &str| {
+        format!(
+            "[pod/llm-{n}/sglang] [2026-11-25 {at}:00] server_args=ServerArgs(model_path='/models/m', tp_size=3, nnodes=3, node_rank={n}, dist_init_addr='llm-0.llm:5000')\n\
+             [pod/llm-{n}/sglang] [2026-11-25 {at}:05 TP{n}] Init torch distributed begin.\n"
+        )
+    };
+    let end = |at: &str| {
+        format!(
+            "[pod/llm-0/sglang] [2026-11-25 {at}:05 TP0] Scheduler hit an exception: Traceback (most recent call last):\n\
+             [pod/llm-0/sglang]   File \"{SITE}/sglang/srt/model_executor/model_runner.py\", line 520, in init_torch_distributed\n\
+             [pod/llm-0/sglang]     init_distributed_environment(\n\
+             [pod/llm-0/sglang] torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 2/3 clients joined.\n"
+        )
+    };
+    let launch = |at: &str, later: &str| (0..3).map(|n| start(n, at)).collect::<String>() + &end(later);
+    let once = launch("12:00", "12:10");
+    let attempts = |text: String| examine_texts(&[Text::new("pods.log", text)]).attempts.len();
+    assert_eq!(attempts(once.clone()), 1);
+    assert_eq!(attempts(once + &launch("12:11", "12:21")), 2);
+}

@@ -317,3 +317,27 @@ fn the_input_that_tells_the_end_shows_whether_it_was_cut() {
         Some("exit")
     );
 }
+
+#[test]
+fn slurms_tasks_are_not_an_engines_ranks() {
+    let log = "(EngineCore_DP0 pid=210) INFO 11-25 12:00:09 [core.py:114] Initializing a V1 LLM engine (v0.11.0) with config: model='/models/m', tensor_parallel_size=2\n\
+               (Worker_TP0 pid=301) INFO 11-25 12:00:14 [gpu_model_runner.py:2602] Starting to load model /models/m...\n\
+               (Worker_TP1 pid=302) INFO 11-25 12:00:14 [gpu_model_runner.py:2602] Starting to load model /models/m...\n\
+               (EngineCore_DP0 pid=210) ERROR 11-25 12:01:30 [multiproc_executor.py:154] Worker proc VllmWorker-1 died unexpectedly, shutting down executor.\n\
+               slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks have been OOM Killed.\n\
+               srun: error: gpu07: task 0: Out Of Memory\n";
+    let report = report(log);
+    assert_eq!(
+        report.cause.as_ref().map(|c| c.id.as_str()),
+        Some("host-mem.oom-killer")
+    );
+    let row = |rank: u32| report.rows.iter().find(|r| r.who.starts_with(&format!("rank {rank} ")));
+    // Task 0 is the whole engine. The executor's VllmWorker-1 calls itself Worker_TP1.
+    assert!(
+        row(0).is_some_and(|r| !r.same && !r.victim && r.said.is_none()),
+        "{:?}",
+        row(0)
+    );
+    assert!(row(1).is_some_and(|r| r.said.is_some() || r.victim), "{:?}", row(1));
+    assert!(!report.processes.iter().any(|p| p.id.contains("VllmWorker")));
+}

@@ -93,7 +93,12 @@ pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
     let row = |(key, members): (Alike, Members<'_>)| {
         let (event, members) = (members.event, members.of);
         let processes: Vec<&Process> = members.iter().map(|(_, p)| *p).collect();
-        let nodes: std::collections::BTreeSet<&str> = processes.iter().filter_map(|p| p.node.as_deref()).collect();
+        // Where one of them is on a node that is not known, the others' nodes are not those of all.
+        let placed = processes.iter().all(|p| p.node.is_some());
+        let nodes: std::collections::BTreeSet<&str> = processes
+            .iter()
+            .filter_map(|p| p.node.as_deref().filter(|_| placed))
+            .collect();
         let place = (event != usize::MAX)
             .then(|| members.first().map(|(id, _)| names.place(event, *id)))
             .flatten();

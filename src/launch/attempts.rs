@@ -123,7 +123,9 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
     for placed in own.iter().filter_map(|&index| events.get(index)) {
         *to_come.entry(placed.process).or_default() += 1;
     }
-    for &index in own {
+    // The nodes of a launch of several that have begun in the current attempt.
+    let mut begun: HashSet<String> = HashSet::new();
+    for (at, &index) in own.iter().enumerate() {
         let Some(placed) = events.get(index) else { continue };
         to_come.entry(placed.process).and_modify(|n| *n -= 1);
         let role = catalog
@@ -134,7 +136,11 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
                 current.get_or_insert_with(|| Started::new(placed.process, program));
                 continue;
             }
+            let node = node_of_several(events, own.get(at..).unwrap_or_default());
+            let another = node.is_some_and(|node| begun.insert(node)) && begun.len() > 1;
             match &current {
+                // One more node of the same launch, in a stream that holds them all.
+                Some(_) if another => {}
                 // The bare NCCL start of an engine launch is not a launch of its own.
                 Some(started) if started.progressed && started.engine => {
                     let old = started.process;
@@ -142,6 +148,9 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
                     let heard = to_come.get(&old).copied().unwrap_or(0);
                     if !other || heard <= TRAILING {
                         starts.push(index);
+                        begun = node_of_several(events, own.get(at..).unwrap_or_default())
+                            .into_iter()
+                            .collect();
                         current = Some(Started::new(placed.process, program));
                     }
                 }
@@ -157,6 +166,24 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
         }
     }
     starts
+}
+
+/// Events after the first line of a launch among which its settings are looked for.
+const SETTINGS_WITHIN: usize = 64;
+
+/// Which node of a launch on several begins at the first of these events, as it says of itself.
+fn node_of_several(events: &[Placed], from: &[usize]) -> Option<String> {
+    let process = events.get(*from.first()?)?.process;
+    let mut near = from.iter().take(SETTINGS_WITHIN).filter_map(|i| events.get(*i));
+    let setting = |p: &Placed, name: &str| {
+        let mut settings = p.event.settings.iter();
+        settings.find(|(n, _)| &**n == name).map(|(_, v)| v.to_string())
+    };
+    near.find_map(|p| {
+        let nodes = setting(p, "nnodes").and_then(|n| n.parse::<u32>().ok());
+        let several = p.process == process && nodes.is_some_and(|n| n > 1);
+        several.then(|| setting(p, "node_rank").unwrap_or_else(|| "0".to_owned()))
+    })
 }
 
 struct Started {

@@ -88,6 +88,8 @@ pub fn ranks_with_pids(sources: &[Arc<Source>]) -> Vec<Victim> {
             };
             let before = at.checked_sub(1).and_then(|i| events.get(i)).filter(|b| near(b, event));
             let node = told.node.clone().or_else(|| before.and_then(|b| b.victim.node.clone()));
+            // Every machine calls itself so.
+            let node = node.filter(|node| !node.starts_with("localhost"));
             let pair = Victim {
                 pid: Some(pid),
                 node,

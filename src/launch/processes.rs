@@ -247,6 +247,8 @@ impl Processes {
                 .label
                 .as_deref()
                 .is_some_and(|l| p.label.as_deref().is_some_and(|own| same_label(own, l)));
+            let label =
+                label || executor_rank(victim.label.as_deref()).is_some_and(|r| p.label.is_some() && p.rank == Some(r));
             let local = victim.coords.local.is_some() && p.coords.local == victim.coords.local;
             let tp = victim.coords.tp.is_some() && p.coords.tp == victim.coords.tp;
             node && (rank || label || victim.rank.is_none() && victim.label.is_none() && (local || tp))
@@ -417,6 +419,11 @@ fn key(
         return Key::Label(node, label.clone());
     }
     Key::Main(input, node.or_else(|| speaker.container.clone()))
+}
+
+/// The rank of vLLM's `VllmWorker-3`, which calls itself `Worker_TP3` in its own lines.
+fn executor_rank(label: Option<&str>) -> Option<u32> {
+    label?.strip_prefix("VllmWorker-")?.parse().ok()
 }
 
 /// Kernel and Ray cut process names; a cut one is a prefix of the whole.

@@ -100,7 +100,8 @@ fn whole(catalog: &Catalog, sources: &[Arc<Source>], parts: Vec<usize>) -> Optio
         .filter_map(of)
         .filter(|s| !FileHint::of(&s.name).ray_session);
     let owns: Vec<Own> = owns.filter_map(|s| own_launch(catalog, s)).collect();
-    let first = owns.first()?;
+    // The agents of a torchrun job may each print no more than how its own part ended.
+    let first = owns.first().filter(|own| &*own.program != "torch")?;
     let span = parts
         .iter()
         .filter_map(of)

@@ -234,7 +234,21 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         Fact::UnknownError => failure.key = key("line", &event.place.text),
         Fact::Seen => return None,
     }
-    let victim = victim_of(launches, index, event);
+    let mut victim = victim_of(launches, index, event);
+    let by_slurm = launches
+        .signature(catalog, index)
+        .is_some_and(|s| s.def.program == "slurm");
+    if by_slurm
+        && victim.rank.is_some()
+        && launches
+            .processes
+            .all()
+            .iter()
+            .any(|p| p.role.is_engine() && p.explicit)
+    {
+        // Slurm counts its tasks; an engine that one of them starts counts its own workers.
+        victim.rank = None;
+    }
     failure.process = launches.processes.find_or_add(&victim).unwrap_or(placed.process);
     Some(failure)
 }

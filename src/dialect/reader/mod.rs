@@ -357,6 +357,8 @@ impl<'c> Reader<'c> {
             Role::Exit | Role::Launch | Role::Ready | Role::Stop | Role::Phase | Role::NoLaunch | Role::Wrapper => true,
             // What only ever stands at the start of a line, such as the banner of a signal, is no part of a message.
             Role::Root => def.at == schema::Site::Message,
+            // A table of who failed, as torchrun's, stands below the exception that it belongs to.
+            Role::Note => def.at == schema::Site::Message && !self.captured(hit).victim.is_empty(),
             _ => false,
         }
     }
