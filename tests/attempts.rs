@@ -328,3 +328,31 @@ fn one_stream_of_several_pods_is_one_attempt_until_a_pod_begins_again() {
     assert_eq!(attempts(once.clone()), 1);
     assert_eq!(attempts(once + &launch("12:11", "12:21")), 2);
 }
+
+#[test]
+fn a_replica_that_dies_has_failed_though_the_others_serve() {
+    let replica = |n: usize, end: &str| {
+        Text::new(
+            format!("replica-{n}.log"),
+            format!(
+                "[2026-11-25 12:00:0{n}] server_args=ServerArgs(model_path='/models/m', tp_size=1, nnodes=1, node_rank=0, port=3000{n})\n\
+                 [2026-11-25 12:00:05] Init torch distributed begin.\n\
+                 [2026-11-25 12:00:07] Load weight begin. avail mem=77.90 GB\n{end}"
+            ),
+        )
+    };
+    let ready = "[2026-11-25 12:00:30] The server is fired up and ready to roll!\n";
+    let oom = format!(
+        "[2026-11-25 12:00:20] Scheduler hit an exception: Traceback (most recent call last):\n  \
+           File \"{SITE}/sglang/srt/model_executor/model_runner.py\", line 700, in load_model\n    \
+             self.model = get_model(\n\
+         torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 462.00 MiB. GPU 1 has a total capacity of 79.19 GiB of which 231.06 MiB is free.\n\n"
+    );
+    let report = examine_texts(&[replica(0, ready), replica(1, &oom), replica(2, ready)]);
+    assert_eq!((report.outcome.id(), report.attempts.len()), ("failed", 1));
+    assert_eq!(report.cause.as_ref().map(|c| c.id.as_str()), Some("gpu-oom.weights"));
+    assert_eq!(report.root.as_ref().unwrap().place.input, "replica-1.log");
+    assert_eq!(report.phase.as_deref(), Some("weight-load"));
+    let well = examine_texts(&[replica(0, ready), replica(1, ready)]);
+    assert_eq!(well.outcome.id(), "healthy");
+}

@@ -22,6 +22,7 @@ use crate::catalog::matcher::Signature;
 use crate::catalog::schema::Role;
 use crate::dialect::reader::Harvest;
 use crate::event::{Event, InputId};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use clocks::Clocks;
@@ -77,6 +78,8 @@ pub struct Launches {
     pub engine: Engine,
     /// How far the nodes' clocks are apart.
     pub clocks: Clocks,
+    /// The servers that stand alone, by the inputs that hold their output.
+    servers: HashMap<InputId, usize>,
     /// One machine per attempt and process.
     machines: Vec<Vec<Machine>>,
     /// Indices of the events of each attempt, in order.
@@ -105,9 +108,20 @@ impl Launches {
             attempts,
             engine,
             clocks,
+            servers: rounds.into_servers(),
             machines,
             by_attempt,
         }
+    }
+
+    /// Whether two events are of servers of their own, neither of which is a part of the other's launch: what one does
+    /// says nothing of the other.
+    pub fn of_other_servers(&self, a: usize, b: usize) -> bool {
+        let server = |index: usize| {
+            let event = &self.events.get(index)?.event;
+            self.servers.get(&event.place.input)
+        };
+        matches!((server(a), server(b)), (Some(a), Some(b)) if a != b)
     }
 
     /// Where the event at `index` stands; one that there is not follows all.

@@ -3,13 +3,14 @@
 //! Owns the order of whole launches that were written to files of their own: `run1.log`, `run2.log`. They are attempts
 //! where one ends before the next begins, by the stamps of both, and neither says that it is another node of the other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::Source;
 use super::files::{FileHint, node_in_name, output};
 use super::relation::{Own, Span, own_launch};
 use crate::catalog::Catalog;
+use crate::event::InputId;
 
 /// Seconds by which the last words of a launch may trail behind the first ones of the next.
 const TRAILING: f64 = 1.0;
@@ -20,6 +21,8 @@ pub struct Rounds {
     /// Of each source, in the order of the sources; none where it shows no launch of its own.
     of: Vec<Option<usize>>,
     count: usize,
+    /// The servers that stand alone, by the inputs that hold their output.
+    servers: HashMap<InputId, usize>,
 }
 
 /// An output that shows a launch from its beginning.
@@ -27,6 +30,8 @@ struct Whole {
     sources: Vec<usize>,
     span: Span,
     place: String,
+    /// Whether it does not say that it is one of several nodes or servers.
+    alone: bool,
 }
 
 impl Rounds {
@@ -35,6 +40,7 @@ impl Rounds {
         let mut rounds = Self {
             of: vec![None; sources.len()],
             count: 1,
+            servers: HashMap::new(),
         };
         if sources.len() < 2 {
             return rounds;
@@ -47,6 +53,10 @@ impl Rounds {
             .into_values()
             .filter_map(|parts| whole(catalog, sources, parts))
             .collect();
+        for (server, whole) in wholes.iter().enumerate().filter(|(_, w)| w.alone) {
+            let inputs = whole.sources.iter().filter_map(|&at| sources.get(at));
+            rounds.servers.extend(inputs.map(|s| (s.input, server)));
+        }
         // Where two stamps cannot be compared, there is no order to speak of.
         let Some(base) = wholes.first().map(|w| w.span.0.clone()) else {
             return rounds;
@@ -87,6 +97,11 @@ impl Rounds {
         self.count.max(1)
     }
 
+    /// The servers that stand alone, by the inputs that hold their output.
+    pub(super) fn into_servers(self) -> HashMap<InputId, usize> {
+        self.servers
+    }
+
     /// The round of a source.
     pub fn round(&self, source: usize) -> Option<usize> {
         self.of.get(source).copied().flatten()
@@ -111,6 +126,7 @@ fn whole(catalog: &Catalog, sources: &[Arc<Source>], parts: Vec<usize>) -> Optio
         .and_then(|s| node_in_name(&s.name))
         .unwrap_or_default();
     Some(Whole {
+        alone: first.place().is_empty() && node.is_empty(),
         place: format!("{node} {}", first.place()),
         sources: parts,
         span,

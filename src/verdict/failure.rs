@@ -91,8 +91,9 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
             continue;
         };
         let later = |ready: &usize| came_later(launches, index, &placed, *ready);
-        failure.after_ready = served || ready.first().is_some_and(|r| !later(r));
-        failure.survived = news.iter().any(later)
+        let own = |ready: &&usize| !launches.of_other_servers(index, **ready);
+        failure.after_ready = served || ready.iter().find(own).is_some_and(|r| !later(r));
+        failure.survived = news.iter().filter(own).any(later)
             || failure.worth < Worth::Carrier
             || !failure.fatal && moved_on(launches, attempt, &failure, index);
         phase::place(catalog, launches, attempt, index, &placed, &mut failure);

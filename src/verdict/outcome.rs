@@ -36,7 +36,12 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
         let asked = open().find(|f| f.after_ready && is_request_to_end(f)).map(|f| f.event);
         let end = [asked, stop.filter(|&s| s > first_ready)].into_iter().flatten().min();
         // What breaks while a server is shutting down is part of the shutdown.
-        let died = open().any(|f| is_death(catalog, launches, f) && end.is_none_or(|e| f.event < e));
+        let of_another = |f: &Failure| ready.iter().all(|&r| launches.of_other_servers(f.event, r));
+        let died = open().any(|f| {
+            is_death(catalog, launches, f) && end.is_none_or(|e| f.event < e)
+                // A server beside it that never served has failed, whatever became of the others.
+                || of_another(f) && !f.unproven && f.worth >= Worth::Weak
+        });
         return if died {
             Outcome::Failed
         } else if end.is_some() {
