@@ -254,7 +254,8 @@ fn a_folder_of_unrelated_launches_is_told_in_a_few_lines() {
 
 /// What a node of a torchrun job prints of its own end: `rank` raised `error`.
 fn agent(node: usize, rank: u32, at: &str, error: &str) -> Text {
-    let (pid, local) = (900 + rank, rank % 2);
+    // The agent of one node has the pid of another node's rank.
+    let (pid, local) = (900 + 10 * node, rank % 2);
     Text::new(
         format!("gpu{node}.log"),
         format!(
@@ -303,7 +304,16 @@ fn agents_that_end_one_after_the_other_are_one_attempt() {
     // The table below the exception names the pid of the first rank too.
     let victim: Vec<_> = report.processes.iter().filter(|p| p.rank == Some(5)).collect();
     assert_eq!(victim.len(), 1, "{victim:?}");
-    assert_eq!((victim[0].pid, victim[0].exit.as_deref()), (Some(905), Some("exit 1")));
+    assert_eq!(victim[0].pid, Some(920));
+    let ended = report.processes.iter().filter(|p| p.exit.as_deref() == Some("exit 1"));
+    let ended: Vec<_> = ended.map(|p| (p.rank, p.node.as_deref())).collect();
+    let each = [
+        (Some(0), Some("gpu0")),
+        (Some(2), Some("gpu1")),
+        (Some(5), Some("gpu2")),
+        (Some(6), Some("gpu3")),
+    ];
+    assert_eq!(ended, each);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::catalog::schema::Role;
 use crate::catalog::structure::{Origin, Site, Structure};
 use crate::catalog::{Catalog, Strength};
 use crate::event::{Event, Exception, ExitStatus, Fact, Program, TracebackKind, Victim};
-use crate::launch::processes::ProcessId;
+use crate::launch::processes::{Process, ProcessId};
 use crate::launch::{Launches, Placed};
 
 /// Events of one kill report; about 45 lines, of which few are events.
@@ -235,28 +235,25 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         Fact::UnknownError => failure.key = key("line", &event.place.text),
         Fact::Seen => return None,
     }
-    let mut victim = victim_of(launches, index, event);
-    let by_slurm = launches
-        .signature(catalog, index)
-        .is_some_and(|s| s.def.program == "slurm");
-    if by_slurm
-        && victim.rank.is_some()
-        && launches
-            .processes
-            .all()
-            .iter()
-            .any(|p| p.role.is_engine() && p.explicit)
-    {
-        // Slurm counts its tasks; an engine that one of them starts counts its own workers.
-        victim.rank = None;
-    }
+    let victim = victim_of(catalog, launches, index, placed);
     failure.process = launches.processes.find_or_add(&victim).unwrap_or(placed.process);
     Some(failure)
 }
 
 /// Whom a line tells of. A kill report over several lines names the node in the first and the process in a later one.
-fn victim_of(launches: &Launches, index: usize, event: &Event) -> Victim {
+fn victim_of(catalog: &Catalog, launches: &Launches, index: usize, placed: &Placed) -> Victim {
+    let event = &placed.event;
     let mut victim = event.victim.clone();
+    let names_itself = |p: &Process| p.role.is_engine() && p.explicit;
+    match launches.signature(catalog, index).map(|s| s.def.program.as_str()) {
+        // An agent tells of the processes that it has started on its own node.
+        Some("torch") if victim.node.is_none() && victim.pid.is_some() => {
+            victim.node.clone_from(&launches.processes.get(placed.process).node);
+        }
+        // Slurm counts its tasks; an engine that one of them starts counts its own workers.
+        Some("slurm") if launches.processes.all().iter().any(names_itself) => victim.rank = None,
+        _ => {}
+    }
     if victim.node.is_some() && victim.pid.is_none() {
         let selects =
             |e: &&Event| e.place.input == event.place.input && e.figures.iter().any(|f| &*f.name == "victim_used_gib");
