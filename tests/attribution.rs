@@ -341,3 +341,34 @@ fn slurms_tasks_are_not_an_engines_ranks() {
     assert!(row(1).is_some_and(|r| r.said.is_some() || r.victim), "{:?}", row(1));
     assert!(!report.processes.iter().any(|p| p.id.contains("VllmWorker")));
 }
+
+#[test]
+fn a_kill_of_a_foreign_process_is_not_what_a_launch_died_of() {
+    let oom = "[2026-11-25 12:00:00] server_args=ServerArgs(model_path='/models/m', tp_size=2)\n\
+               [2026-11-25 12:00:13 TP1] Load weight begin. avail mem=77.90 GB\n\
+               [2026-11-25 12:00:41 TP1] Scheduler hit an exception: Traceback (most recent call last):\n  \
+                 File \"/usr/lib/python3/sglang/srt/model_executor/model_runner.py\", line 700, in load_model\n    \
+                   self.model = get_model(\n\
+               torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 462.00 MiB. GPU 1 has a total capacity of 79.19 GiB of which 231.06 MiB is free.\n\n";
+    let kernel = |name: &str| {
+        let text = format!(
+            "[Wed Nov 25 12:00:39 2026] Out of memory: Killed process 77 ({name}) total-vm:1000kB, anon-rss:900kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:1kB oom_score_adj:0\n"
+        );
+        Text::new("dmesg.txt", text)
+    };
+    let cause = |files: &[Text]| examine_texts(files).cause.map(|c| c.id);
+    let log = Text::new("serve.log", oom);
+    assert_eq!(
+        cause(&[log.clone(), kernel("java")]).as_deref(),
+        Some("gpu-oom.weights")
+    );
+    assert_eq!(cause(&[kernel("java")]).as_deref(), Some("host-mem.oom-killer"));
+    let own = Text::new(
+        "serve.log",
+        oom.lines().take(2).map(|l| format!("{l}\n")).collect::<String>(),
+    );
+    assert_eq!(
+        cause(&[own, kernel("sglang::schedul")]).as_deref(),
+        Some("host-mem.oom-killer")
+    );
+}

@@ -237,7 +237,56 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
     }
     let victim = victim_of(catalog, launches, index, placed);
     failure.process = launches.processes.find_or_add(&victim).unwrap_or(placed.process);
+    if failure.worth == Worth::Strong
+        && signature_is_kernels(catalog, launches, index)
+        && is_foreign(launches, &failure)
+    {
+        // The machine was short of memory, which need not be what this launch died of.
+        failure.worth = Worth::Weak;
+    }
     Some(failure)
+}
+
+fn signature_is_kernels(catalog: &Catalog, launches: &Launches, index: usize) -> bool {
+    launches
+        .signature(catalog, index)
+        .is_some_and(|s| s.def.program == "kernel")
+}
+
+/// How the names of processes begin that a launch consists of or is started by.
+const OF_LAUNCHES: &[&str] = &[
+    "python",
+    "pt_",
+    "ray",
+    "gcs_server",
+    "VLLM",
+    "vllm",
+    "sglang",
+    "Engine",
+    "APIServer",
+    "Worker",
+    "torchrun",
+    "uvicorn",
+    "mpi",
+    "orted",
+    "trtllm",
+    "triton",
+    "accelerate",
+    "deepspeed",
+    "launch",
+    "bash",
+    "sh",
+    "tini",
+    "srun",
+    "slurm",
+];
+
+/// Whether the process that it hit is known by a name that is none of a launch's, and by no line of its own.
+fn is_foreign(launches: &Launches, failure: &Failure) -> bool {
+    let victim = launches.processes.get(failure.process);
+    let named = victim.label.as_deref().filter(|_| failure.process != failure.teller);
+    let silent = victim.last_line.1 == 0;
+    silent && named.is_some_and(|name| !OF_LAUNCHES.iter().any(|own| name.starts_with(own)))
 }
 
 /// Whom a line tells of. A kill report over several lines names the node in the first and the process in a later one.
