@@ -362,6 +362,11 @@ fn a_kill_of_a_foreign_process_is_not_what_a_launch_died_of() {
         cause(&[log.clone(), kernel("java")]).as_deref(),
         Some("gpu-oom.weights")
     );
+    // Nor does a line of the kernel's start the launch.
+    let mut earlier = kernel("java");
+    earlier.bytes = earlier.text().replace("12:00:39", "09:00:39").into_bytes();
+    let report = examine_texts(&[log.clone(), earlier]);
+    assert_eq!(report.launch.seconds_to_death, Some(41.0));
     assert_eq!(cause(&[kernel("java")]).as_deref(), Some("host-mem.oom-killer"));
     let own = Text::new(
         "serve.log",

@@ -9,7 +9,7 @@ use crate::catalog::schema::Role;
 use crate::event::Program;
 use crate::launch::Launches;
 use crate::launch::machine::Engine;
-use crate::launch::processes::{Process, ProcessId};
+use crate::launch::processes::{Process, ProcessId, ProcessRole};
 use crate::remedy::evidence::Elsewhere;
 use crate::remedy::{Evidence, patch};
 use crate::report::model::{Launch, LaunchIds, Measurement, Platform};
@@ -383,7 +383,17 @@ impl Facts {
     /// The launch block of the report.
     pub fn launch(&self, launches: &Launches, verdict: &Verdict, root: Option<usize>) -> Launch {
         let time = |index: usize| launches.events.get(index).and_then(|p| p.event.place.time.clone());
-        let started = launches.of_attempt(verdict.attempt).find_map(time);
+        // The kernel's log reaches back to the start of the machine.
+        let observed = |index: &usize| {
+            let teller = launches
+                .events
+                .get(*index)
+                .map(|p| launches.processes.get(p.process).role);
+            teller == Some(ProcessRole::Observer)
+        };
+        let all = || launches.of_attempt(verdict.attempt);
+        let own = all().filter(|index| !observed(index)).find_map(time);
+        let started = own.or_else(|| all().find_map(time));
         let died = root.and_then(time);
         let printed = |t: &Stamp| t.rfc3339().unwrap_or_else(|| t.printed.to_string());
         let world = launches
