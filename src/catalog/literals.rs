@@ -72,10 +72,9 @@ impl Literals {
     pub fn find(&self, text: &str) -> Vec<(u32, usize)> {
         let bytes = text.as_bytes();
         let mut found: Vec<(u32, usize)> = Vec::new();
-        for (at, gram) in grams(bytes) {
-            if !self.marks.has(gram) {
-                continue;
-            }
+        let mut from = 0;
+        while let Some((at, gram)) = self.marks.first(bytes, from) {
+            from = at + 1;
             let first = self.grams.partition_point(|(g, ..)| *g < gram);
             let same = self.grams.get(first..).unwrap_or_default();
             for &(_, slot, offset) in same.iter().take_while(|(g, ..)| *g == gram) {
@@ -118,6 +117,14 @@ impl Marks {
         if let Some(word) = self.0.get_mut(word) {
             *word |= 1 << bit;
         }
+    }
+
+    /// The first gram from this byte on that the set has. A loop of its own, which keeps all it needs in registers.
+    #[inline(never)]
+    fn first(&self, bytes: &[u8], from: usize) -> Option<(usize, u32)> {
+        let mut rest = grams(bytes.get(from..)?);
+        rest.find(|(_, gram)| self.has(*gram))
+            .map(|(at, gram)| (from + at, gram))
     }
 
     fn has(&self, gram: u32) -> bool {
