@@ -302,3 +302,112 @@ fn a_folder_has_one_name_however_it_is_written() {
         assert_eq!(records(&run(dir.path(), &["scan", root]))[0]["source"], "run", "{root}");
     }
 }
+
+/// What is cut off was not read to its end: it has a verdict on what there is, and is told as unread.
+#[test]
+fn a_compressed_log_that_is_cut_off_is_not_read_to_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let packed = |bytes: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut encoder, bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let whole = packed(&failed_log());
+    fs::create_dir(dir.path().join("cut")).unwrap();
+    fs::write(dir.path().join("cut/a.log.gz"), &whole[..whole.len() / 2]).unwrap();
+    let output = run(dir.path(), &["--format", "json", "--strict", "cut/a.log.gz"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let skipped = report["examined"]["skipped"].as_array().unwrap();
+    assert_eq!((status(&output), skipped.len()), (2, 1));
+    let why = skipped[0]["why"].as_str().unwrap();
+    assert!(
+        why.contains("cut off") && why.ends_with("what was read before it is examined"),
+        "{why}"
+    );
+    assert!(
+        text(&output.stderr).contains("cut/a.log.gz"),
+        "{}",
+        text(&output.stderr)
+    );
+    let output = run(dir.path(), &["scan", "cut"]);
+    assert_eq!(status(&output), 4);
+    assert_eq!(records(&output)[0]["scan"]["unread"].as_array().unwrap().len(), 1);
+
+    // Nothing of it is text.
+    let often = (0..3).fold(whole, |inner, _| packed(&inner));
+    fs::write(dir.path().join("often.gz"), &often).unwrap();
+    let output = run(dir.path(), &["often.gz"]);
+    assert_eq!(status(&output), 2);
+    assert!(
+        text(&output.stderr).contains("more than 3 times"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+/// A quiet day with something unreadable in it is no day on which nothing could be read.
+#[test]
+fn what_is_too_old_counts_as_come_upon() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("old.log");
+    fs::write(&log, failed_log()).unwrap();
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(40 * 86_400);
+    fs::File::options()
+        .write(true)
+        .open(&log)
+        .unwrap()
+        .set_modified(old)
+        .unwrap();
+    assert_eq!(status(&run(dir.path(), &["scan", "--since", "1d", "."])), 0);
+    symlink("nowhere", dir.path().join("broken.log")).unwrap();
+    assert_eq!(status(&run(dir.path(), &["scan", "--since", "1d", "."])), 4);
+    fs::remove_file(&log).unwrap();
+    assert_eq!(status(&run(dir.path(), &["scan", "--since", "1d", "."])), 2);
+}
+
+/// The streams of one program make the files beside them one launch, and none of the folders below; those of several
+/// programs are several.
+#[test]
+fn the_streams_of_a_program_take_no_other_folder_with_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = failed_log();
+    for name in [
+        "t/job.out",
+        "t/job.err",
+        "t/k/one.log",
+        "t/k/two.log",
+        "t/s/1.out",
+        "t/s/1.err",
+        "t/s/2.out",
+        "t/s/2.err",
+    ] {
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, &log).unwrap();
+    }
+    let sources = |output: &Output| -> Vec<String> {
+        let names = records(output)
+            .into_iter()
+            .map(|r| r["source"].as_str().unwrap().to_owned());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    };
+    let expected = [
+        "t",
+        "t/k/one.log",
+        "t/k/two.log",
+        "t/s/1.err",
+        "t/s/1.out",
+        "t/s/2.err",
+        "t/s/2.out",
+    ];
+    assert_eq!(sources(&run(dir.path(), &["scan", "t"])), expected);
+    let tar = Command::new("tar")
+        .args(["cf", "t.tar", "t"])
+        .current_dir(dir.path())
+        .status();
+    assert!(tar.unwrap().success());
+    let members = expected.map(|name| format!("t.tar!/{name}"));
+    assert_eq!(sources(&run(dir.path(), &["scan", "t.tar"])), members);
+}

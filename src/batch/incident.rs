@@ -38,6 +38,8 @@ pub struct Incident {
     pub files: Vec<PathBuf>,
     /// Whether the files are one launch together, whatever is in them. A lone file may be an archive of many.
     pub whole: bool,
+    /// Whether the folders below belong to it too.
+    pub deep: bool,
     /// When the newest file was written.
     pub modified: Option<SystemTime>,
     /// Stored bytes of the files.
@@ -51,6 +53,7 @@ impl Incident {
             source: display_name(&path),
             files: vec![path],
             whole: false,
+            deep: false,
             modified,
             bytes,
         }
@@ -81,33 +84,48 @@ impl Rule {
     }
 }
 
-/// Whether everything below the folder is the log of one launch.
-pub fn is_one_launch(folder: &Path) -> bool {
+/// How much of a folder is the log of one launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// The files that stand directly in it.
+    Files,
+    /// Everything below it.
+    Tree,
+}
+
+/// Whether the folder is the log of one launch, and how much of it.
+pub fn one_launch(folder: &Path) -> Option<Reach> {
     let names: Vec<String> = match fs::read_dir(folder) {
         Ok(entries) => entries
             .filter_map(Result::ok)
             .filter(|entry| entry.file_type().is_ok_and(|t| !t.is_dir()))
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .collect(),
-        Err(_) => return false,
+        Err(_) => return None,
     };
     let session = folder.join("logs");
-    names_one_launch(names.iter().map(String::as_str)) || RAY.iter().any(|name| session.join(name).is_file())
+    match RAY.iter().any(|name| session.join(name).is_file()) {
+        true => Some(Reach::Tree),
+        false => names_one_launch(names.iter().map(String::as_str)),
+    }
 }
 
-/// Whether the names of the files of a folder say that they are the logs of one launch: those of a Ray session, one
-/// for each rank or node, or the two streams of a program.
-fn names_one_launch<'a>(names: impl Iterator<Item = &'a str>) -> bool {
+/// Whether the names of the files of a folder say that they are the logs of one launch: those of a Ray session, one for
+/// each rank or node, all of which may have folders of their own, or the two streams of one program.
+fn names_one_launch<'a>(names: impl Iterator<Item = &'a str>) -> Option<Reach> {
     let names: HashSet<&str> = names
         .filter(|name| !name.starts_with('.'))
         .map(|name| PACKED.iter().find_map(|p| name.strip_suffix(p)).unwrap_or(name))
         .collect();
-    names.iter().any(|name| {
-        let stem = |end| name.strip_suffix(end);
-        RAY.contains(name)
-            || is_of_rank_or_node(name)
-            || stem(".out").is_some_and(|stem| names.contains(format!("{stem}.err").as_str()))
-    })
+    if names.iter().any(|name| RAY.contains(name) || is_of_rank_or_node(name)) {
+        return Some(Reach::Tree);
+    }
+    let stems = names.iter().filter_map(|name| name.strip_suffix(".out"));
+    // Of many programs each is a launch.
+    let streams = stems
+        .filter(|stem| names.contains(format!("{stem}.err").as_str()))
+        .count();
+    (streams == 1).then_some(Reach::Files)
 }
 
 /// `rank3.log`, `rank-3`, `node_a.out`, but not `nodes.txt` or `ranking.csv`.
@@ -124,7 +142,7 @@ fn is_of_rank_or_node(name: &str) -> bool {
 /// The members of an archive as incidents: a folder in it that is one launch, and every other member by itself.
 pub fn of_members(archive: &str, members: Vec<InputSpec>) -> Vec<(String, Vec<InputSpec>)> {
     let prefix = format!("{archive}!/");
-    let launches: HashSet<String> = {
+    let launches: HashMap<String, Reach> = {
         let mut names: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for input in &members {
             if let Some((folder, name)) = input.name.rsplit_once('/') {
@@ -133,11 +151,11 @@ pub fn of_members(archive: &str, members: Vec<InputSpec>) -> Vec<(String, Vec<In
         }
         let one = names
             .into_iter()
-            .filter(|(_, names)| names_one_launch(names.iter().copied()));
+            .filter_map(|(folder, names)| Some((folder, names_one_launch(names.iter().copied())?)));
         // Of a Ray session the folder above `logs` is the launch, as on disk.
-        one.map(|(folder, _)| match folder.strip_suffix("/logs") {
-            Some(session) if session.len() >= prefix.len() => session.to_owned(),
-            _ => folder,
+        one.map(|(folder, reach)| match folder.strip_suffix("/logs") {
+            Some(session) if session.len() >= prefix.len() && reach == Reach::Tree => (session.to_owned(), reach),
+            _ => (folder, reach),
         })
         .collect()
     };
@@ -145,9 +163,15 @@ pub fn of_members(archive: &str, members: Vec<InputSpec>) -> Vec<(String, Vec<In
     let mut open: HashMap<String, usize> = HashMap::new();
     for input in members {
         let above = input.name.match_indices('/').filter_map(|(at, _)| input.name.get(..at));
+        let own = input.name.rsplit_once('/').map(|(folder, _)| folder);
+        let holds = |folder: &str| match launches.get(folder) {
+            Some(Reach::Tree) => true,
+            Some(Reach::Files) => own == Some(folder),
+            None => false,
+        };
         let launch = above
             .filter(|folder| folder.len() + 1 >= prefix.len())
-            .find(|f| launches.contains(*f));
+            .find(|folder| holds(folder));
         match launch.map(str::to_owned) {
             Some(launch) => {
                 let at = *open.entry(launch.clone()).or_insert(incidents.len());
@@ -167,7 +191,7 @@ mod tests {
     use super::*;
 
     fn one(names: &[&str]) -> bool {
-        names_one_launch(names.iter().copied())
+        names_one_launch(names.iter().copied()).is_some()
     }
 
     #[test]
@@ -178,6 +202,9 @@ mod tests {
         assert!(one(&["raylet.out", "monitor.log"]));
         assert!(!one(&["a.log", "b.log"]));
         assert!(!one(&["a.out", "b.err"]));
+        assert!(!one(&["slurm-1.out", "slurm-1.err", "slurm-2.out", "slurm-2.err"]));
+        assert_eq!(names_one_launch(["a.out", "a.err"].into_iter()), Some(Reach::Files));
+        assert_eq!(names_one_launch(["raylet.out"].into_iter()), Some(Reach::Tree));
         assert!(!one(&["nodes.txt", "ranking.csv", "node", "node.log", ".node-a.swp"]));
         assert!(!one(&[]));
     }

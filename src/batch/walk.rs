@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use ignore::overrides::OverrideBuilder;
 use ignore::{DirEntry, WalkBuilder};
 
-use super::incident::{Incident, Rule, is_one_launch};
+use super::incident::{Incident, Reach, Rule, one_launch};
 use super::sink;
 use crate::intake::{KERNEL, display_name, explain, is_kernel, leads_to_kernel};
 use crate::store::Identity;
@@ -197,18 +197,22 @@ impl Walk {
     fn entry(&mut self, entry: DirEntry) {
         let path = entry.path();
         self.leave(path);
-        let inside = self.open.last().is_some_and(|(_, incident)| incident.whole);
+        let open = self.open.last();
+        let inside = open.is_some_and(|(_, incident)| incident.deep);
+        let own = open.is_some_and(|(folder, incident)| incident.whole && path.parent() == Some(folder.as_path()));
         match entry.file_type() {
             Some(kind) if kind.is_dir() => {
-                let whole = !matches!(self.rule, Rule::Pattern(_)) && !inside && is_one_launch(path);
-                if whole || (!inside && matches!(self.rule, Rule::Folder)) {
+                let by_name = !matches!(self.rule, Rule::Pattern(_)) && !inside;
+                let reach = by_name.then(|| one_launch(path)).flatten();
+                if reach.is_some() || (!inside && matches!(self.rule, Rule::Folder)) {
                     let mut incident = Incident::group(display_name(path));
-                    incident.whole = whole;
+                    incident.whole = reach.is_some();
+                    incident.deep = reach == Some(Reach::Tree);
                     self.open.push((path.to_owned(), incident));
                 }
             }
             Some(kind) if kind.is_file() => self.file(&entry),
-            _ if inside => {}
+            _ if inside || own => {}
             _ if entry.is_stdin() => self.unreadable(path, "standard input is one incident: use `coroner -`"),
             // A link that leads nowhere, a pipe, a socket, a device.
             _ => match fs::metadata(path) {
@@ -238,7 +242,9 @@ impl Walk {
         let modified = meta.as_ref().and_then(|m| m.modified().ok());
         let bytes = meta.map_or(0, |m| m.len());
         let path = entry.path().to_owned();
-        if let Some((_, incident)) = self.open.last_mut() {
+        if let Some((folder, incident)) = self.open.last_mut()
+            && (incident.deep || path.parent() == Some(folder.as_path()))
+        {
             return incident.add(path, modified, bytes);
         }
         let alone = Incident::file(path, modified, bytes);

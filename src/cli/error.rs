@@ -182,7 +182,9 @@ pub enum CliError {
     ResumeRedacted,
     /// `--resume` with another format.
     #[error("--resume works with --format json: other formats do not hold whole records")]
-    #[diagnostic(help("scan to a file with --format json, and make tables and summaries of it"))]
+    #[diagnostic(help(
+        "scan to a file with --format json --resume: DuckDB, Polars and jq read its records as a table"
+    ))]
     Resume,
     /// A table in Parquet cannot be made.
     #[error("{0}")]

@@ -237,7 +237,8 @@ impl Session<'_> {
             remark(&format!("{first}; `coroner scan` examines each"));
         }
         for report in &mut reports {
-            if report.examined.files == 0 {
+            let examined = &report.examined;
+            if examined.files == 0 || examined.bytes == 0 && !examined.skipped.is_empty() {
                 let skipped = report
                     .examined
                     .skipped

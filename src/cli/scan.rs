@@ -223,12 +223,8 @@ impl Tally {
         match self {
             // Nothing new since a date is no failure to read.
             Self {
-                read: 0,
-                unread: 0,
-                left_out: 1..,
-                ..
-            } => CLEAN,
-            Self { read: 0, .. } => NO_REPORT,
+                read: 0, left_out: 0, ..
+            } => NO_REPORT,
             Self { chosen: 1.., .. } => FAILED,
             Self { unread: 1.., .. } => SOME_UNREAD,
             _ => CLEAN,

@@ -169,7 +169,16 @@ impl<'c> Examiner<'c> {
             self.skip(&input.name, &format!("{error}; what was read before it is examined"));
         }
         self.examined.bytes += lines.bytes();
-        let decode_notes: Vec<String> = lines.get_ref().notes().to_vec();
+        if let Some(why) = lines.get_ref().missed() {
+            let rest = if lines.bytes() > 0 {
+                "; what was read before it is examined"
+            } else {
+                ""
+            };
+            self.skip(&input.name, &format!("{why}{rest}"));
+        }
+        let told = |note: &&String| Some(note.as_str()) != lines.get_ref().missed();
+        let decode_notes: Vec<String> = lines.get_ref().notes().iter().filter(told).cloned().collect();
         self.notes
             .extend(decode_notes.into_iter().map(|note| format!("{}: {note}", input.name)));
         self.end();

@@ -27,6 +27,8 @@ pub struct Source {
     given: u64,
     limits: Limits,
     notes: Vec<String>,
+    /// Why the input was not read to its end.
+    missed: Option<String>,
     stop: Option<Arc<AtomicBool>>,
     done: bool,
     /// What happens to the file below.
@@ -57,7 +59,7 @@ impl Source {
     }
 
     fn undo(mut inner: Bytes, stored: Arc<AtomicU64>, mut layers: Vec<Coding>, limits: &Limits) -> io::Result<Self> {
-        let mut notes = Vec::new();
+        let mut missed = None;
         loop {
             let (whole, coding) = match sniffed(inner) {
                 Ok(pair) => pair,
@@ -74,7 +76,7 @@ impl Source {
                 // What is left is no text.
                 Some(coding) => {
                     inner = Box::new(io::empty());
-                    notes.push(format!(
+                    missed = Some(format!(
                         "it is compressed more than {LAYERS} times, which no log is: the {} data in it is not read",
                         coding.name()
                     ));
@@ -89,7 +91,8 @@ impl Source {
             stored,
             given: 0,
             limits: *limits,
-            notes,
+            notes: missed.iter().cloned().collect(),
+            missed,
             stop: None,
             done: false,
             change: None,
@@ -106,6 +109,11 @@ impl Source {
         &self.notes
     }
 
+    /// Why the input was not read to its end, if so; known once what there is has been read.
+    pub fn missed(&self) -> Option<&str> {
+        self.missed.as_deref()
+    }
+
     /// Adds a note from where the bytes came from.
     pub(super) fn note(&mut self, note: String) {
         self.notes.push(note);
@@ -113,15 +121,13 @@ impl Source {
 
     fn end(&mut self, note: String) -> io::Result<usize> {
         self.done = true;
+        self.missed = Some(note.clone());
         self.notes.push(note);
         Ok(0)
     }
 
     /// Why no more may be given, if a limit is reached.
     fn over_limit(&self) -> Option<String> {
-        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-            return Some(format!("reading was interrupted after {} bytes", self.given));
-        }
         let stored = self.stored.load(Ordering::Relaxed);
         if self.given >= self.limits.text_bytes {
             return Some(format!(
@@ -161,6 +167,12 @@ impl Source {
 impl Read for Source {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.done {
+            return Ok(0);
+        }
+        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            self.done = true;
+            self.notes
+                .push(format!("reading was interrupted after {} bytes", self.given));
             return Ok(0);
         }
         if let Some(note) = self.over_limit() {
