@@ -17,13 +17,14 @@ pub mod processes;
 pub mod relation;
 pub mod rounds;
 
+use std::sync::Arc;
+
 use crate::catalog::Catalog;
 use crate::catalog::matcher::Signature;
 use crate::catalog::schema::Role;
 use crate::dialect::reader::Harvest;
 use crate::event::{Event, InputId};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use clocks::Clocks;
 use machine::{Engine, Machine};

@@ -4,12 +4,13 @@
 //! otherwise; and between which events that order is known. Within a source the order of lines always stands, since its
 //! lines were written in it.
 
+use std::sync::Arc;
+
 use super::clocks::Clocks;
 use super::processes::Processes;
 use super::{Placed, Source};
 use crate::event::{Event, InputId};
 use crate::time::Stamp;
-use std::sync::Arc;
 
 /// Where an event stands among the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

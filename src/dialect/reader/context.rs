@@ -71,15 +71,18 @@ impl Context {
         if let Some((no, text)) = self.before.last_mut() {
             *no = line;
             text.clear();
-            // No more than is kept of it as evidence.
-            text.extend_from_slice(shown.get(..=TEXT_LIMIT).unwrap_or(shown));
+            text.extend_from_slice(head(shown));
         }
     }
 }
 
 /// What is kept of a line as evidence.
 fn kept_text(shown: &[u8]) -> Arc<str> {
-    // One byte more, so that a character which is cut in two lies beyond the limit.
-    let head = shown.get(..=TEXT_LIMIT).unwrap_or(shown);
-    cut(&String::from_utf8_lossy(head), TEXT_LIMIT).into()
+    cut(&String::from_utf8_lossy(head(shown)), TEXT_LIMIT).into()
+}
+
+/// The bytes that evidence is made of: one more than is kept, so that a character which is cut in two lies beyond the
+/// limit.
+fn head(shown: &[u8]) -> &[u8] {
+    shown.get(..=TEXT_LIMIT).unwrap_or(shown)
 }
