@@ -85,6 +85,7 @@ impl Listener for Examiner<'_> {
             .as_ref()
             .map_or_else(Heard::default, |Open { peeler, reader }| Heard {
                 launching: reader.launching(),
+                launches: reader.launches(),
                 idle: peeler.is_idle() && reader.is_idle(),
             })
     }
@@ -94,17 +95,24 @@ impl Listener for Examiner<'_> {
     }
 
     fn always_quiet(&self, line: &Line<'_>) -> bool {
-        let marker = self.quiet.and_then(|quiet| quiet.marker);
-        self.catalog.holds_only(line.bytes, marker)
+        self.quiet
+            .is_some_and(|quiet| !quiet.to_the_letter && self.catalog.holds_only(line.bytes, quiet.marker))
     }
 
-    fn echo(&mut self, line: &Line<'_>, speaker: usize) {
-        self.next = line.no + 1;
+    fn echo(&mut self, line: u64, text: &[u8], speaker: usize) {
         if let Some(open) = &mut self.open {
-            open.reader.echo(line.no, line.bytes, speaker);
+            open.reader.echo(line, text, speaker);
         }
         self.examined.lines += 1;
-        self.note_end(line.ended);
+    }
+
+    fn echoed(&mut self, last: &[(u64, &[u8])]) {
+        let Some(open) = &mut self.open else { return };
+        for (line, text) in last {
+            open.reader.remember(*line, text);
+            self.next = line + 1;
+        }
+        self.note_end(true);
     }
 
     fn pass(&mut self, lines: u64) {

@@ -123,12 +123,18 @@ impl<R: Read> LineReader<R> {
         let to = self.end.min(self.start + bytes);
         let window = self.buf.get(self.start..to).unwrap_or_default();
         let passed = memchr_iter(b'\n', window).count() as u64;
-        self.blank = self.blank && is_blank(window);
+        self.pass(bytes, passed);
+        passed
+    }
+
+    /// Passes over the first `bytes` of the window, which are so many whole lines.
+    pub fn pass(&mut self, bytes: usize, lines: u64) {
+        let to = self.end.min(self.start + bytes);
+        self.blank = self.blank && is_blank(self.buf.get(self.start..to).unwrap_or_default());
         self.offset += (to - self.start) as u64;
-        self.lines += passed;
+        self.lines += lines;
         self.start = to;
         self.scanned = self.scanned.max(to);
-        passed
     }
 
     /// Treats what has come so far as the whole input; [`next`](Self::next) gives it out, an unfinished line last.

@@ -2,7 +2,8 @@
 //!
 //! Owns the memory of NCCL's lines at INFO level. When hundreds of ranks start, each prints thousands of lines that
 //! state nothing but a channel or a tree. A few of one process and one form are read; those that follow differ in
-//! figures alone, and are noted as heard. Never decides that a line says nothing: that is the reader's answer.
+//! figures alone, or in nothing where figures matter, and are noted as heard. Never decides that a line says nothing:
+//! that is the reader's answer.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -13,34 +14,52 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 /// Ends the part of a line that names its process.
 const MARK: &[u8] = b"NCCL INFO ";
 /// Lines of one process and form that are read before the others are echoes.
-const COPIES: u8 = 4;
+const COPIES: u8 = 2;
 /// Bytes of the longest line that can be one.
 const LONGEST: usize = 256;
 /// Bytes that are looked at together.
 const WORD: usize = 32;
-/// Forms remembered, each of one process: thousands of processes have a dozen each.
+/// Forms and lines remembered, each of one process: thousands of processes have a dozen each.
 const FORMS: usize = 1 << 16;
 
-/// Forms of lines that said nothing, with their speakers.
-#[derive(Debug, Default)]
+/// Forms of lines that said nothing, and single lines of forms in which the figures matter, with their speakers.
+#[derive(Debug)]
 pub(super) struct Echoes {
     forms: HashMap<u64, Form, BuildHasherDefault<Same>>,
     /// Where the mark ended in the last line; most lines of a log are alike in this.
     behind_mark: usize,
+    /// Room for a line and a word behind it.
+    masked: [u8; LONGEST + WORD],
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Form {
     speaker: usize,
+    /// Lines of it that said nothing.
     copies: u8,
+    /// Whether its figures matter: then only a line that was read to the letter is known.
+    to_the_letter: bool,
+}
+
+impl Default for Echoes {
+    fn default() -> Self {
+        Self {
+            forms: HashMap::default(),
+            behind_mark: 0,
+            masked: [0; LONGEST + WORD],
+        }
+    }
 }
 
 impl Echoes {
     /// The speaker of a line that only repeats what was read of it.
     pub(super) fn speaker(&mut self, line: &[u8]) -> Option<usize> {
         let key = self.key(line)?;
-        let form = self.forms.get(&key).filter(|form| form.copies >= COPIES);
-        form.map(|form| form.speaker)
+        let mut form = self.forms.get(&key)?;
+        if form.to_the_letter {
+            form = self.forms.get(&letters(line))?;
+        }
+        (form.copies >= COPIES).then_some(form.speaker)
     }
 
     /// Counts a line that was read, if it is of the kind that is remembered here and said nothing: then `quiet` tells
@@ -48,13 +67,32 @@ impl Echoes {
     pub(super) fn learn(&mut self, line: &[u8], quiet: impl FnOnce() -> Option<usize>, always: impl FnOnce() -> bool) {
         let Some(key) = self.key(line) else { return };
         let Some(speaker) = quiet() else { return };
-        if self.forms.len() < FORMS || self.forms.contains_key(&key) {
-            let form = self.forms.entry(key).or_insert(Form { speaker, copies: 0 });
-            // A line without a speaker of its own may be another's.
-            let other = form.speaker != speaker || form.copies + 1 == COPIES && !always();
-            form.copies = if other { 0 } else { COPIES.min(form.copies + 1) };
-            form.speaker = speaker;
+        let known = self.forms.get(&key).map_or(0, |form| form.copies);
+        let Some(form) = self.count(key, speaker) else { return };
+        form.to_the_letter |= form.copies == COPIES && known < COPIES && !always();
+        if form.to_the_letter {
+            form.copies = 0;
+            self.count(letters(line), speaker);
         }
+    }
+
+    /// Counts one more line under a key, if there is room.
+    fn count(&mut self, key: u64, speaker: usize) -> Option<&mut Form> {
+        if self.forms.len() >= FORMS && !self.forms.contains_key(&key) {
+            return None;
+        }
+        let form = self.forms.entry(key).or_insert(Form {
+            speaker,
+            copies: 0,
+            to_the_letter: false,
+        });
+        // A line without a speaker of its own may be another's.
+        form.copies = match form.speaker == speaker {
+            true => COPIES.min(form.copies + 1),
+            false => 0,
+        };
+        form.speaker = speaker;
+        Some(form)
     }
 
     /// Forgets everything.
@@ -71,16 +109,21 @@ impl Echoes {
         if !marked {
             self.behind_mark = memmem::find(line, MARK)? + MARK.len();
         }
-        let (process, said) = line.split_at_checked(self.behind_mark)?;
-        let mut form = [0; LONGEST];
-        form.get_mut(..said.len())?.copy_from_slice(said);
+        self.masked.get_mut(..line.len())?.copy_from_slice(line);
         // Whole words of the processor's, also over the end.
-        let (words, _) = form.as_chunks_mut::<WORD>();
-        for word in words.iter_mut().take(said.len().div_ceil(WORD)) {
-            *word = word.map(|byte| if byte.is_ascii_digit() { b'0' } else { byte });
+        let (words, _) = self.masked.get_mut(self.behind_mark..)?.as_chunks_mut::<WORD>();
+        for word in words.iter_mut().take((line.len() - self.behind_mark).div_ceil(WORD)) {
+            for byte in word {
+                *byte = if byte.is_ascii_digit() { b'0' } else { *byte };
+            }
         }
-        Some(xxh3_64_with_seed(form.get(..said.len())?, xxh3_64(process)))
+        Some(xxh3_64(self.masked.get(..line.len())?))
     }
+}
+
+/// What stands for a line with its figures, and for no form.
+fn letters(line: &[u8]) -> u64 {
+    xxh3_64_with_seed(line, 1)
 }
 
 /// A hasher for what is a hash already.
@@ -142,12 +185,19 @@ mod tests {
     }
 
     #[test]
-    fn a_form_whose_figures_matter_is_no_echo() {
+    fn where_figures_matter_only_the_same_line_is_an_echo() {
         let mut echoes = Echoes::default();
-        for _ in 0..100 {
-            echoes.learn(LINE, || Some(1), || false);
-            assert_eq!(echoes.speaker(LINE), None);
+        let zeros = b"node-a:4101:5101 [1] NCCL INFO Channel 00/0 : 00[0] -> 00[0] via P2P/CUMEM";
+        for _ in 0..2 * COPIES {
+            echoes.learn(zeros, || Some(1), || false);
         }
+        assert_eq!((echoes.speaker(zeros), echoes.speaker(LINE)), (Some(1), None));
+        for _ in 0..2 * COPIES {
+            echoes.learn(LINE, || Some(1), || false);
+        }
+        assert_eq!(echoes.speaker(LINE), Some(1));
+        let other = b"node-a:4101:5101 [1] NCCL INFO Channel 14/0 : 99[1] -> 88[2] via P2P/CUMEM";
+        assert_eq!(echoes.speaker(other), None);
     }
 
     #[test]

@@ -40,7 +40,9 @@ pub trait Listener {
     /// Whether that line, which was quiet, would be so whatever its digits were.
     fn always_quiet(&self, line: &Line<'_>) -> bool;
     /// Notes a line of a speaker that says what lines before it did.
-    fn echo(&mut self, line: &Line<'_>, speaker: usize);
+    fn echo(&mut self, line: u64, text: &[u8], speaker: usize);
+    /// Ends a stretch of such lines: these are the last of them, with their numbers.
+    fn echoed(&mut self, last: &[(u64, &[u8])]);
     /// Counts lines that are not read.
     fn pass(&mut self, lines: u64);
 }
@@ -50,6 +52,8 @@ pub trait Listener {
 pub struct Heard {
     /// Whether a launch is under way.
     pub launching: bool,
+    /// Beginnings of launches so far: with each, what was said before is new again.
+    pub launches: u64,
     /// Whether nothing waits for lines to come.
     pub idle: bool,
 }
@@ -124,22 +128,29 @@ impl Walk {
     /// Reads one line. Whether there was one.
     fn read<R: Read>(&mut self, lines: &mut LineReader<R>, listener: &mut dyn Listener) -> io::Result<bool> {
         let edge = is_edge(lines);
-        let before = self.heard.launching;
+        let before = self.heard;
+        let may_echo = !edge && before.launching && before.idle;
+        if may_echo && self.skim(lines, listener) {
+            return Ok(true);
+        }
         let Some(line) = lines.next()? else {
             return Ok(false);
         };
-        if !edge
-            && before
-            && self.heard.idle
+        // The window may have ended within it.
+        if may_echo
+            && line.ended
             && let Some(speaker) = self.echoes.speaker(line.bytes)
         {
-            listener.echo(&line, speaker);
+            listener.echo(line.no, line.bytes, speaker);
+            listener.echoed(&[(line.no, line.bytes)]);
             return Ok(true);
         }
         self.heard = listener.line(&line);
         let launching = self.heard.launching;
-        if launching && !before {
+        if launching && !before.launching {
             self.repeats.clear();
+        }
+        if self.heard.launches > before.launches {
             self.echoes.clear();
         }
         if launching {
@@ -153,6 +164,29 @@ impl Walk {
             self.left.saturating_sub(1)
         };
         Ok(true)
+    }
+
+    /// Notes the echoes at the front of the window. Whether there were any.
+    fn skim<R: Read>(&mut self, lines: &mut LineReader<R>, listener: &mut dyn Listener) -> bool {
+        let window = lines.window();
+        let (mut count, mut start) = (0, 0);
+        let mut last: [(u64, &[u8]); 2] = [(0, &[]); 2];
+        for end in memchr_iter(b'\n', window) {
+            let line = window.get(start..end).unwrap_or_default();
+            let Some(speaker) = self.echoes.speaker(line) else {
+                break;
+            };
+            count += 1;
+            let no = lines.lines() + count;
+            listener.echo(no, line, speaker);
+            last = [last[1], (no, line)];
+            start = end + 1;
+        }
+        if count > 0 {
+            listener.echoed(last.get(2usize.saturating_sub(count as usize)..).unwrap_or_default());
+            lines.pass(start, count);
+        }
+        count > 0
     }
 
     fn is_new(&mut self, line: &Line<'_>) -> bool {

@@ -41,9 +41,14 @@ impl Context {
         self.wanting.clear();
     }
 
+    /// Whether any event wants a line.
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.wanting.is_empty()
+    }
+
     /// Gives a line to the events that want it.
     pub(super) fn give(&mut self, events: &mut Kept, line: u64, shown: &[u8]) {
-        if self.wanting.is_empty() {
+        if !self.is_wanted() {
             return;
         }
         let text = kept_text(shown);

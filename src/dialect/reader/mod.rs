@@ -6,17 +6,19 @@
 mod context;
 mod exceptions;
 mod keys;
+mod known;
 mod speakers;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use self::context::Context;
 use self::keys::key_of;
+pub use self::known::Quiet;
+use self::known::Said;
 use self::speakers::MAX_SPEAKERS;
 use super::header::{self, Header, Level};
 use super::kept::{self, Kept};
-use super::settings;
 use super::traceback::{Assembler, Block, Line, Taken, exception_line, looks_like_error};
 use crate::catalog::Catalog;
 use crate::catalog::captures::Identity;
@@ -36,8 +38,6 @@ const MAX_UNKNOWN: u32 = 20;
 const RECENT: usize = 1024;
 /// Launches under way at once that are told apart in one source.
 const MAX_LAUNCHES: usize = 64;
-/// Lines of the longest record that is not joined otherwise (Ray's kill report has about 45).
-const RECORD_LINES: u64 = 120;
 
 /// Exceptions whose reason stands in the lines below their own.
 const BELOW: &[&str] = &[
@@ -109,15 +109,9 @@ pub struct Reader<'c> {
     root_seen: bool,
     end_seen: bool,
     launching: Vec<Origin>,
-}
-
-/// A record that says nothing but that its speaker is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Quiet {
-    /// The number of its speaker.
-    pub speaker: usize,
-    /// The marker that it holds, which its speaker gave before.
-    pub marker: Option<SignatureId>,
+    launches: u64,
+    /// Lines that only count when they are said for the first time, each with its speaker.
+    said: HashSet<u64>,
 }
 
 /// The node and container that a launch was announced from.
@@ -163,6 +157,8 @@ impl<'c> Reader<'c> {
             root_seen: false,
             end_seen: false,
             launching: Vec::new(),
+            launches: 0,
+            said: HashSet::new(),
         }
     }
 
@@ -182,10 +178,18 @@ impl<'c> Reader<'c> {
         let said = self.message(record, &head, speaker);
         self.take_blocks();
         self.context.remember(record.line, record.shown.as_bytes());
-        let marker = said.err();
-        marker
-            .filter(|_| !stamped && record.repeated == 0)
-            .map(|marker| Quiet { speaker, marker })
+        let quiet = |marker, to_the_letter| Quiet {
+            speaker,
+            marker,
+            to_the_letter,
+        };
+        let quiet = match said {
+            Said::New => None,
+            Said::Nothing => Some(quiet(None, false)),
+            Said::Marker(id) => Some(quiet(Some(id), false)),
+            Said::Again => Some(quiet(None, true)),
+        };
+        quiet.filter(|_| !stamped && record.repeated == 0)
     }
 
     /// Notes a line that says no more than one that was [`Quiet`], while the reader [is idle](Self::is_idle).
@@ -193,7 +197,13 @@ impl<'c> Reader<'c> {
         self.lines = self.lines.max(line);
         self.last_speaker = speaker;
         self.note_heard(speaker, line, None);
-        self.context.give(&mut self.events, line, text);
+        if self.context.is_wanted() {
+            self.context.give(&mut self.events, line, text);
+        }
+    }
+
+    /// Keeps a line that was noted so for the context of those to come.
+    pub fn remember(&mut self, line: u64, text: &[u8]) {
         self.context.remember(line, text);
     }
 
@@ -205,6 +215,11 @@ impl<'c> Reader<'c> {
     /// Whether a launch has begun and its ready marker has not been read.
     pub fn launching(&self) -> bool {
         !self.launching.is_empty()
+    }
+
+    /// Beginnings of launches so far.
+    pub fn launches(&self) -> u64 {
+        self.launches
     }
 
     /// Lines follow that are not given: what is unfinished stays so.
@@ -261,8 +276,8 @@ impl<'c> Reader<'c> {
         self.root_seen && self.end_seen
     }
 
-    /// Looks a message up. An error is a message that says nothing new, with the marker that it holds.
-    fn message(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize) -> Result<(), Option<SignatureId>> {
+    /// Looks a message up.
+    fn message(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize) -> Said {
         let message = head.message;
         let bare = !head.logged && head.label.is_none();
         let key = key_of(record, head);
@@ -315,17 +330,14 @@ impl<'c> Reader<'c> {
         let taken = self.assembler.offer(key, bare, line, &mark, ends, &mut self.blocks);
         self.take_blocks();
         if taken != Taken::No && !is_head {
-            return Ok(());
+            return Said::New;
         }
         if let Some(hit) = hit {
-            return match self.known(record, head, speaker, message, &hit) {
-                true => Ok(()),
-                false => Err(Some(hit.id)),
-            };
+            return self.known(record, head, speaker, message, &hit);
         }
         self.benign_intro = None;
         if is_head || taken != Taken::No {
-            return Ok(());
+            return Said::New;
         }
         if let Some((kind, text)) = exception_line(message)
             && looks_like_error(kind)
@@ -343,9 +355,9 @@ impl<'c> Reader<'c> {
                 self.push(event);
             }
         } else {
-            return Err(None);
+            return Said::Nothing;
         }
-        Ok(())
+        Said::New
     }
 
     /// Whether a message stands for itself even where a traceback's message could go on.
@@ -361,111 +373,6 @@ impl<'c> Reader<'c> {
             Role::Note => def.at == schema::Site::Message && !self.captured(hit).victim.is_empty(),
             _ => false,
         }
-    }
-
-    /// Takes a message that a signature knows. Whether it says anything new.
-    fn known(&mut self, record: &Record<'_>, head: &Header<'_>, speaker: usize, message: &str, hit: &Hit<'_>) -> bool {
-        let Some(signature) = self.catalog.signature(hit.id) else {
-            return true;
-        };
-        let role = signature.def.role;
-        let captured = self.captured(hit);
-        self.benign_intro = (role == Role::Benign && head.logged).then(|| Intro {
-            key: key_of(record, head),
-            // `logger.exception` prints the traceback raw below its ERROR line; a warning above one is a coincidence.
-            bare_key: head
-                .level
-                .filter(|l| *l >= Level::Error)
-                .map(|_| key_of(record, &Header::default())),
-            line: record.line,
-        });
-        self.learn(speaker, &captured);
-        self.boundary(role, speaker);
-        let count = self.seen.entry((speaker, hit.id)).or_default();
-        *count += 1;
-        let count = *count;
-        if role == Role::Launch && count <= MAX_SAME {
-            // What the launch before it said does not make this one's lines repetitions.
-            self.seen.retain(|(_, id), _| *id == hit.id);
-            self.unknown.clear();
-            self.raised.clear();
-        }
-        let carries = !captured.figures.is_empty() || captured.exit.is_some();
-        // A progress bar's later states say nothing new; figures and ends always may.
-        if role == Role::Phase && count > 1 && !carries {
-            return captured.identity != Identity::default();
-        }
-        if count > MAX_SAME {
-            self.repeated += 1;
-            return true;
-        }
-        if let Some(earlier) = self.completed_by(&signature.def.completes, record.line) {
-            earlier.figures.extend(captured.figures);
-            if captured.victim.pid.is_some() {
-                earlier.victim.pid = captured.victim.pid;
-                let label = earlier.victim.label.take();
-                earlier.victim.label = label.or(captured.victim.label);
-            }
-            return true;
-        }
-        let place = place(self.input, record, self.last_stamp.clone());
-        let mut event = self.event(place.clone(), speaker, Fact::Known);
-        event.signature = Some(hit.id);
-        event.settings = captured.settings;
-        event.settings.extend(settings::parse(message));
-        event
-            .settings
-            .extend(settings::argv(message).map(|argv| ("argv".into(), argv.into())));
-        let said = [
-            ("engine_version", &captured.identity.version),
-            ("model", &captured.identity.model),
-        ];
-        event
-            .settings
-            .extend(said.into_iter().filter_map(|(n, v)| Some((n.into(), v.clone()?))));
-        event.figures = captured.figures;
-        event.method = captured.method;
-        event.victim = captured.victim;
-        event.exit = captured.exit;
-        event.repeated = record.repeated;
-        if let Some(inner) = captured.inner
-            && signature.def.quotes
-            && let Some((quoted, inner)) = self.quoted(&inner, &place)
-        {
-            event.figures.extend(inner.figures);
-            event.fact = Fact::Traceback(Box::new(quoted));
-            event.signature = Some(hit.id);
-        }
-        self.push(event);
-        true
-    }
-
-    /// Notes where a launch begins and where it is ready.
-    fn boundary(&mut self, role: Role, speaker: usize) {
-        let Some(heard) = self.heard.get(speaker) else { return };
-        let origin = || (heard.speaker.node.clone(), heard.speaker.container.clone());
-        match role {
-            Role::Launch if self.launching.len() < MAX_LAUNCHES && !self.launching.contains(&origin()) => {
-                self.launching.push(origin());
-            }
-            // One that is ready elsewhere than it was announced is the only one.
-            Role::Ready if !self.launching.contains(&origin()) => self.launching.clear(),
-            Role::Ready => self.launching.retain(|o| *o != origin()),
-            _ => {}
-        }
-    }
-
-    /// The record that this line goes on with: the last event of such a signature, a report's length above.
-    fn completed_by(&mut self, ids: &[String], line: u64) -> Option<&mut Event> {
-        if ids.is_empty() {
-            return None;
-        }
-        let catalog = self.catalog;
-        let fits = |e: &Event| {
-            let id = catalog.signature(e.signature).map(|s| &s.def.id);
-            line.saturating_sub(e.place.line) <= RECORD_LINES && id.is_some_and(|id| ids.contains(id))
-        };
-        self.events.iter_mut().rev().take(64).find(|e| fits(e))
     }
 
     fn event(&self, place: Place, speaker: usize, fact: Fact) -> Event {
