@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs coroner and ripgrep over the same generated logs, alternating, and prints user+system seconds (medians of RUNS).
+# Runs coroner, ripgrep and Hyperscan, as far as they are there, over the same generated logs, alternating, and prints
+# user+system seconds (medians of RUNS) and how often coroner's each of the others' are.
 # usage: benches/side_by_side.sh [MEGABYTES]     environment: BIN, LITERALS (a file of search texts), RUNS, LOGS
 set -eu
 cd "$(dirname "$0")/.."
@@ -34,17 +35,23 @@ middle() { sort -n | sed -n "$(((runs + 1) / 2))p"; }
 
 echo "$(uname -sm), $(nproc) processors, load $(cut -d' ' -f1 /proc/loadavg), $("$bin" --version), $(rg --version 2>/dev/null | head -1)"
 echo "$(wc -l <"$literals") literals, median of $runs, one thread"
-printf '%-12s %6s %10s %8s %8s %6s\n' shape MB 'coroner s' 'peak MB' 'rg s' ratio
+# Columns: the log, its size, coroner's seconds and peak, and of each peer its seconds and these divided by coroner's.
+printf '%-12s %6s %10s %8s %8s %6s %10s %6s\n' shape MB 'coroner s' 'peak MB' 'rg s' ratio 'hyperscan s' ratio
 for log in "$folder"/S*.log; do
-    rm -f "$folder/ours" "$folder/rg"
+    rm -f "$folder/ours" "$folder/rg" "$folder/hyperscan"
     for _ in $(seq "$runs"); do
         seconds "$bin" "$log" >>"$folder/ours"
         if command -v rg >/dev/null; then seconds rg -j1 -c -F -f "$literals" "$log" >>"$folder/rg"; fi
+        python3 benches/block_scan.py "$literals" "$log" >>"$folder/hyperscan"
     done
     ours=$(cut -d' ' -f1 "$folder/ours" | middle)
     peak=$(cut -d' ' -f2 "$folder/ours" | middle)
-    rg=-
-    [ -e "$folder/rg" ] && rg=$(cut -d' ' -f1 "$folder/rg" | middle)
-    ratio=$(echo "$ours $rg" | awk '$2 + 0 > 0 { printf "%.2f", $2 / $1 }')
-    printf '%-12s %6s %10s %8s %8s %6s\n' "$(basename "$log" .log)" "$(($(wc -c <"$log") / 1000000))" "$ours" "$peak" "$rg" "$ratio"
+    row="$(basename "$log" .log) $(($(wc -c <"$log") / 1000000)) $ours $peak"
+    for peer in rg hyperscan; do
+        [ -s "$folder/$peer" ] || { row="$row - -" && continue; }
+        theirs=$(cut -d' ' -f1 "$folder/$peer" | middle)
+        row="$row $theirs $(echo "$ours $theirs" | awk '{ printf "%.2f", $2 / $1 }')"
+    done
+    # shellcheck disable=SC2086
+    printf '%-12s %6s %10s %8s %8s %6s %10s %6s\n' $row
 done
