@@ -153,11 +153,15 @@ impl<'c> Examiner<'c> {
         if let Some(stop) = &self.stop {
             source.stop_when(Arc::clone(stop));
         }
+        let ahead = source.ahead().cloned();
         let mut lines = LineReader::new(source, &self.options.limits);
         let profile = Profile::of(lines.sample());
         let reverse = profile.newest_first();
         self.notes.extend(profile.notes());
         self.begin(&input.name, profile);
+        if let (Some(walk), Some(ahead)) = (&mut self.walk, &ahead) {
+            walk.look_ahead(ahead);
+        }
         let failed = if reverse {
             self.feed_reversed(&mut lines)
         } else {

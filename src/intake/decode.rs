@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::limits::Limits;
-use super::snapshot::{Change, Snapshot};
+use super::snapshot::{Ahead, Change, Snapshot};
 use super::sniff::{self, Coding, Sniffed};
 use super::utf16::Utf16;
 use super::zip;
@@ -33,15 +33,18 @@ pub struct Source {
     done: bool,
     /// What happens to the file below.
     change: Option<Change>,
+    /// What lies ahead, where the bytes are those of the file.
+    ahead: Option<Ahead>,
 }
 
 impl Source {
     /// Undoes the codings of a file as it is now.
     pub fn file(file: File, limits: &Limits) -> io::Result<Self> {
         let snapshot = Snapshot::new(file)?;
-        let change = snapshot.change();
+        let (change, ahead) = (snapshot.change(), snapshot.ahead());
         let mut source = Self::new(snapshot, limits)?;
         source.change = Some(change);
+        source.ahead = ahead.filter(|_| source.layers.is_empty());
         Ok(source)
     }
 
@@ -96,12 +99,23 @@ impl Source {
             stop: None,
             done: false,
             change: None,
+            ahead: None,
         })
     }
 
     /// Ends here as soon as `stop` is true.
     pub fn stop_when(&mut self, stop: Arc<AtomicBool>) {
         self.stop = Some(stop);
+    }
+
+    /// What lies ahead, if it can be read from any place.
+    pub fn ahead(&self) -> Option<&Ahead> {
+        self.ahead.as_ref()
+    }
+
+    /// Bytes given or passed over so far.
+    fn given(&self) -> u64 {
+        self.given + self.ahead.as_ref().map_or(0, Ahead::passed)
     }
 
     /// What could not be read, in sentences; complete once the end has been read.
@@ -129,15 +143,15 @@ impl Source {
     /// Why no more may be given, if a limit is reached.
     fn over_limit(&self) -> Option<String> {
         let stored = self.stored.load(Ordering::Relaxed);
-        if self.given >= self.limits.text_bytes {
+        if self.given() >= self.limits.text_bytes {
             return Some(format!(
                 "only the first {} bytes are read: the input is larger than coroner's limit",
-                self.given
+                self.given()
             ));
         }
         let grown = !self.layers.is_empty()
-            && self.given >= self.limits.free_growth_bytes
-            && self.given / self.limits.growth > stored;
+            && self.given() >= self.limits.free_growth_bytes
+            && self.given() / self.limits.growth > stored;
         grown.then(|| {
             format!(
                 "reading ends after {} bytes: the compressed data grows more than {} times, which no log does",
@@ -154,11 +168,11 @@ impl Source {
         match e.kind() {
             ErrorKind::UnexpectedEof => format!(
                 "{kind} is cut off: only the first {} bytes of text could be read",
-                self.given
+                self.given()
             ),
             _ => format!(
                 "{kind} cannot be read behind its first {} bytes of text: {e}",
-                self.given
+                self.given()
             ),
         }
     }
@@ -172,7 +186,7 @@ impl Read for Source {
         if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             self.done = true;
             self.notes
-                .push(format!("reading was interrupted after {} bytes", self.given));
+                .push(format!("reading was interrupted after {} bytes", self.given()));
             return Ok(0);
         }
         if let Some(note) = self.over_limit() {

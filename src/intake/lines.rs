@@ -4,7 +4,7 @@
 
 use std::io::{self, Read};
 
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memrchr};
 
 use super::limits::Limits;
 
@@ -135,6 +135,24 @@ impl<R: Read> LineReader<R> {
         self.lines += lines;
         self.start = to;
         self.scanned = self.scanned.max(to);
+    }
+
+    /// Where the last line begins of what was read, and where what was not read begins, in bytes from the start of the
+    /// input. `None` within an overlong line, or if nothing but blanks was read.
+    pub fn unread(&self) -> Option<(u64, u64)> {
+        let window = self.window();
+        let line = memrchr(b'\n', window)? as u64 + 1;
+        (!self.blank && self.dropped == 0).then(|| (self.offset + line, self.offset + window.len() as u64))
+    }
+
+    /// Leaves the window, and goes on at byte `to`, where a line begins; so many are between it and the last line of
+    /// the window. The reader below goes on there too. Returns how many lines were passed over.
+    pub fn go_on(&mut self, to: u64, between: u64) -> u64 {
+        let passed = between + memchr_iter(b'\n', self.window()).count() as u64;
+        self.lines += passed;
+        self.offset = to;
+        (self.start, self.scanned, self.end) = (0, 0, 0);
+        passed
     }
 
     /// Treats what has come so far as the whole input; [`next`](Self::next) gives it out, an unfinished line last.

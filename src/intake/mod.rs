@@ -25,6 +25,7 @@ pub use discover::{Discovery, SkipKind, Skipped, discover, gather, holds_members
 pub use limits::Limits;
 pub use lines::{HeldLines, Line, LineReader};
 pub use order::sort_inputs;
+pub use snapshot::Ahead;
 
 /// Name of standard input, as a path and in reports.
 pub const STDIN: &str = "-";

@@ -14,16 +14,18 @@
 mod echoes;
 mod gates;
 mod repeats;
+mod scout;
 
 use std::io::{self, Read};
 use std::sync::Arc;
 
 use memchr::{memchr, memchr_iter, memrchr, memrchr_iter};
 
-use crate::intake::{Line, LineReader};
+use crate::intake::{Ahead, Line, LineReader};
 use echoes::Echoes;
 pub use gates::Gates;
 use repeats::Repeats;
+use scout::Scouts;
 
 /// Bytes at both ends of a source, and at most before a tier-1 line, that are read.
 const EDGE: usize = 256 << 10;
@@ -72,6 +74,8 @@ pub struct Walk {
     left: u32,
     /// Where the search in the window goes on.
     from: usize,
+    /// Who looks ahead in a file.
+    scouts: Option<Scouts>,
 }
 
 /// What a look at the window showed.
@@ -92,7 +96,13 @@ impl Walk {
             heard: Heard::default(),
             left: 0,
             from: 0,
+            scouts: None,
         }
+    }
+
+    /// Lets the walk look for tier-1 lines with several threads, where there are any.
+    pub fn look_ahead(&mut self, ahead: &Ahead) {
+        self.scouts = Scouts::are_free().then(|| Scouts::of(ahead.clone()));
     }
 
     /// Gives `listener` the next line that is to be read, or looks through a window for one. `false` at the end.
@@ -231,10 +241,29 @@ impl Walk {
                     let past = line_start(window, last.saturating_sub(EDGE));
                     listener.pass(lines.skip(past));
                     self.from = next - past;
-                    full = !lines.more()?;
+                    if !self.leap(lines, listener) {
+                        full = !lines.more()?;
+                    }
                 }
             }
         }
+    }
+
+    /// Passes over what the scouts have looked through. Whether there was anything.
+    fn leap<R: Read>(&mut self, lines: &mut LineReader<R>, listener: &mut dyn Listener) -> bool {
+        let Some(mut scouts) = self.scouts.take() else {
+            return false;
+        };
+        let leap = lines.unread().and_then(|(line, reached)| {
+            let leap = scouts.look(self, line, reached)?;
+            scouts.leap(&leap, reached);
+            Some(leap)
+        });
+        self.scouts = Some(scouts);
+        let Some(leap) = leap else { return false };
+        listener.pass(lines.go_on(leap.to, leap.lines));
+        self.from = 0;
+        true
     }
 
     /// The next lines, so many, are to be read.

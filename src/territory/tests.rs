@@ -30,17 +30,17 @@ fn launching(now: &mut bool, line: &[u8]) -> bool {
 }
 
 /// Notes which lines it is given.
-struct Reading<'t> {
+pub(super) struct Reading<'t> {
     text: &'t [u8],
-    read: Vec<u64>,
+    pub(super) read: Vec<u64>,
     echoes: Vec<(u64, usize)>,
-    counted: u64,
+    pub(super) counted: u64,
     now: bool,
     launches: u64,
 }
 
 impl<'t> Reading<'t> {
-    fn of(text: &'t [u8]) -> Self {
+    pub(super) fn of(text: &'t [u8]) -> Self {
         Self {
             text,
             read: Vec::new(),
