@@ -131,7 +131,7 @@ impl Gates {
     }
 
     /// The place of the first gate in `text`.
-    pub(super) fn find(&self, text: &[u8]) -> Option<usize> {
+    pub fn find(&self, text: &[u8]) -> Option<usize> {
         match &self.search {
             Search::Packed(searcher) => searcher.find(text).map(|found| found.start()),
             Search::Plain(automaton) => automaton.find(Input::new(text)).map(|found| found.start()),
