@@ -220,11 +220,7 @@ fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Ve
             let why_not = if failure.survived {
                 "the launch went on after it".to_owned()
             } else {
-                let reason = verdict
-                    .explained
-                    .iter()
-                    .find(|(i, _)| i == index)
-                    .map(|(_, r)| r.text());
+                let reason = verdict.reason(*index).map(|reason| reason.text());
                 match (reason, root_line) {
                     (Some(reason), Some(root)) => format!("{reason} (root at line {})", root.event.place.line),
                     (_, Some(root)) => format!("line {} states a cause that says more", root.event.place.line),

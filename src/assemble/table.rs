@@ -36,8 +36,6 @@ struct Alike {
 pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
     let launches = names.launches;
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
-    let mut reasons: BTreeMap<usize, Reason> = BTreeMap::new();
-    verdict.explained.iter().for_each(|(i, r)| _ = reasons.insert(*i, *r));
     // The first failure of each process and its exit, in one pass over what can be many failures.
     let mut first: BTreeMap<ProcessId, usize> = BTreeMap::new();
     let mut exits: BTreeMap<ProcessId, String> = BTreeMap::new();
@@ -64,7 +62,7 @@ pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
         let exit = exits.get(&id).cloned().or_else(|| process.exit.and_then(exit_text));
         let said = match failure {
             _ if victim || same => None,
-            Some((i, _)) => Some(reasons.get(&i).map_or("failed too", |r| r.text())),
+            Some((i, _)) => Some(verdict.reason(i).map_or("failed too", Reason::text)),
             None => None,
         };
         if !victim && last_phase.is_none() && exit.is_none() && failure.is_none() {

@@ -47,8 +47,16 @@ pub struct Verdict {
     pub rivals: Vec<(usize, f64)>,
     /// Causes that no line states, but that a weak or generic cause often turns out to be.
     pub suspects: Vec<(String, f64)>,
-    /// What is under the root.
+    /// What is under the root, in order.
     pub explained: Vec<(usize, Reason)>,
+}
+
+impl Verdict {
+    /// Why a failure is under the root, if it is.
+    pub fn reason(&self, failure: usize) -> Option<Reason> {
+        let at = self.explained.binary_search_by_key(&failure, |(i, _)| *i).ok()?;
+        self.explained.get(at).map(|(_, reason)| *reason)
+    }
 }
 
 /// Judges one attempt.
@@ -102,9 +110,8 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
     if verdict.phase.is_none() {
         verdict.phase = phase_of_consequence(failures, &verdict.explained);
     }
-    let is_explained = |i: usize| verdict.explained.iter().any(|(e, _)| *e == i);
     let open: Vec<usize> = (0..failures.len())
-        .filter(|&i| i != root_index && !is_explained(i))
+        .filter(|&i| i != root_index && verdict.reason(i).is_none())
         .filter(|&i| {
             failures
                 .get(i)
@@ -143,13 +150,7 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
     };
     let weighed = confidence::weigh(&basis);
     (verdict.confidence, verdict.terms) = (weighed.value, weighed.terms);
-    let copies: Vec<usize> = verdict
-        .explained
-        .iter()
-        .filter(|(_, r)| *r == Reason::Copy)
-        .map(|(i, _)| *i)
-        .collect();
-    verdict.rivals = rivals(failures, root_index, &cause, &copies, verdict.confidence);
+    verdict.rivals = rivals(verdict, root_index, &cause);
     verdict.suspects = suspects(catalog, verdict, &cause, basis.names_by_guess());
     verdict.cause = Some(cause);
 }
@@ -167,12 +168,7 @@ fn preceded(launches: &Launches, verdict: &Verdict, root: &Failure) -> bool {
             .and_then(|told| stated.seconds_since(told))
             .is_some_and(|seconds| OLDER.contains(&seconds))
     };
-    let explains = |i: usize| {
-        verdict
-            .explained
-            .iter()
-            .any(|(e, reason)| *e == i && *reason != Reason::Copy)
-    };
+    let explains = |i: usize| verdict.reason(i).is_some_and(|reason| reason != Reason::Copy);
     let mut all = verdict.failures.iter().enumerate();
     all.any(|(i, f)| f.teller != root.teller && (explains(i) || f.worth == Worth::Carrier) && older(f))
 }
@@ -196,10 +192,11 @@ fn phase_of_consequence(failures: &[Failure], explained: &[(usize, Reason)]) -> 
 }
 
 /// Rival causes, best first: other named causes among the failures, each once.
-fn rivals(failures: &[Failure], root: usize, cause: &str, copies: &[usize], most: f64) -> Vec<(usize, f64)> {
+fn rivals(verdict: &Verdict, root: usize, cause: &str) -> Vec<(usize, f64)> {
+    let (failures, most) = (&verdict.failures, verdict.confidence);
     let mut out: Vec<(usize, f64)> = Vec::new();
     let mut order: Vec<usize> = (0..failures.len())
-        .filter(|&i| i != root && !copies.contains(&i))
+        .filter(|&i| i != root && verdict.reason(i) != Some(Reason::Copy))
         .collect();
     order.sort_by_key(|&i| failures.get(i).map(|f| (f.survived, std::cmp::Reverse(f.worth), i)));
     for index in order {
