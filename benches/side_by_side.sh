@@ -22,6 +22,9 @@ for path in glob.glob("src/catalog/data/*.toml"):
 print("\n".join(sorted(texts)))
 PY
 
+# One thread, as ripgrep has with -j1.
+export RAYON_NUM_THREADS=1
+
 seconds() { # command... : user+system seconds of one run
     python3 - "$@" <<'PY'
 import os, subprocess, sys
@@ -55,3 +58,27 @@ for log in "$folder"/S*.log; do
     # shellcheck disable=SC2086
     printf '%-12s %6s %10s %8s %8s %6s %10s %6s\n' $row
 done
+
+# How much faster a large file is examined on two threads, and how much two programs get done at once: what the machine
+# gives at most.
+wall() { # threads copies log : seconds until all copies have ended
+    RAYON_NUM_THREADS=$1 python3 - "$2" "$bin" "$3" <<'PY'
+import subprocess, sys, time
+began = time.monotonic()
+copies = [subprocess.Popen(sys.argv[2:], stdout=subprocess.DEVNULL) for _ in range(int(sys.argv[1]))]
+for copy in copies:
+    copy.wait()
+print(f"{time.monotonic() - began:.3f}")
+PY
+}
+log=$folder/S1-served.log
+rm -f "$folder"/wall-*
+for _ in $(seq "$runs"); do
+    wall 1 1 "$log" >>"$folder/wall-one"
+    wall 2 1 "$log" >>"$folder/wall-two"
+    wall 1 2 "$log" >>"$folder/wall-both"
+done
+echo "$(middle <"$folder/wall-one") $(middle <"$folder/wall-two") $(middle <"$folder/wall-both")" | awk '{
+    printf "S1 in wall time: %.3f s on one thread, %.3f s on two, %.2f times as fast; ", $1, $2, $1 / $2
+    printf "two programs at once do %.2f times the work of one\n", 2 * $1 / $3
+}'

@@ -3,6 +3,9 @@
 //! Owns how the rest of a file is cut into units that are looked through at once, and how far may be passed over then.
 //! What a walk finds there it finds without this too, only later. Never reads a line for its listener.
 
+use std::iter;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use memchr::{memchr, memchr_iter};
 use rayon::prelude::*;
 
@@ -15,7 +18,7 @@ const UNIT: usize = 4 * EDGE;
 const OVERLAP: usize = EDGE / 4;
 /// Units looked through together: few where a hit may be near, more as long as there is none.
 const FEWEST: usize = 4;
-const MOST: usize = 32;
+const MOST: usize = 64;
 /// Bytes that are looked through in turn after nothing could be passed over.
 const PATIENCE: u64 = 8 * UNIT as u64;
 
@@ -72,15 +75,16 @@ impl Scouts {
         if from < self.not_before || units < FEWEST {
             return None;
         }
-        let (ahead, threads) = (&self.ahead, self.rooms.len());
-        let own_units = |(own, room): (usize, &mut Vec<u8>)| -> Vec<Option<Unit>> {
-            let own = (own..units).step_by(threads);
-            own.map(|n| look_through(ahead, room, from + (n * UNIT) as u64, n == 0, walk))
+        let (ahead, next) = (&self.ahead, AtomicUsize::new(0));
+        // Each thread takes the next unit when it is done with one: a thread that is held up holds up no other.
+        let take = |room: &mut Vec<u8>| -> Vec<(usize, Option<Unit>)> {
+            let own = iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed)).take_while(|n| *n < units);
+            own.map(|n| (n, look_through(ahead, room, from + (n * UNIT) as u64, n == 0, walk)))
                 .collect()
         };
-        let mut looked: Vec<_> = self.rooms.par_iter_mut().enumerate().map(own_units).collect();
-        let in_order = (0..units).map(|n| looked.get_mut(n % threads)?.get_mut(n / threads)?.take());
-        let clean: Vec<Unit> = in_order.map_while(|unit| unit).collect();
+        let mut looked: Vec<_> = self.rooms.par_iter_mut().flat_map_iter(take).collect();
+        looked.sort_unstable_by_key(|(n, _)| *n);
+        let clean: Vec<Unit> = looked.into_iter().map_while(|(_, unit)| unit).collect();
         self.units = match clean.len() == units {
             true => MOST.min(2 * units),
             false => FEWEST,
