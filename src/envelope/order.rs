@@ -2,6 +2,8 @@
 //!
 //! Owns the recognition of newest-first exports. Compares stamps of any kind by their look; it reads no zone.
 
+use memchr::memchr_iter;
+
 use crate::time::Stamp;
 
 /// How far into a line a stamp is looked for.
@@ -54,9 +56,15 @@ struct Key {
 fn key(line: &str) -> Option<Key> {
     let b = line.as_bytes();
     let b = b.get(..REACH).unwrap_or(b);
-    let at = b.windows(8).position(|w| {
-        matches!(w, [h1 @ b'0'..=b'2', h2, b':', m1, m2, b':', s1, s2] if [h1, h2, m1, m2, s1, s2].iter().all(|c| c.is_ascii_digit()))
-    })?;
+    // Colons are few.
+    let clock = |colon: usize| {
+        let at = colon.checked_sub(2)?;
+        let clock = b.get(at..at + "HH:MM:SS".len())?;
+        let is_one = matches!(clock, [h1 @ b'0'..=b'2', h2, b':', m1, m2, b':', s1, s2]
+            if [h1, h2, m1, m2, s1, s2].iter().all(|c| c.is_ascii_digit()));
+        is_one.then_some(at)
+    };
+    let at = memchr_iter(b':', b).find_map(clock)?;
     let digits = |range: &[u8]| {
         range
             .iter()

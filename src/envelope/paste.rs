@@ -213,7 +213,7 @@ impl Wrap {
     /// Recognises lines that a mail program wrapped between words: the first word of what follows a long line would not
     /// have fitted behind it, and a record is among what is torn.
     pub fn between_words(lines: &[Cow<'_, str>]) -> Option<Self> {
-        let width = lines.iter().map(|line| line.trim_end().width()).max()?;
+        let width = lines.iter().map(|line| columns(line.trim_end())).max()?;
         let wrap = Self {
             width,
             full: SHORTEST_FLOWED,
@@ -226,7 +226,7 @@ impl Wrap {
                 continue;
             }
             let word = next.split(' ').next().unwrap_or_default();
-            if next.starts_with(' ') || line.trim_end().width() + 1 + word.width() <= width {
+            if next.starts_with(' ') || columns(line.trim_end()) + 1 + columns(word) <= width {
                 return None;
             }
             torn |= grammar::program(line) || grammar::exception(line);

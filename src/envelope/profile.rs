@@ -104,7 +104,7 @@ impl Profile {
             let quote = self.paste.is_quote() && lines.len() <= QUOTE;
             let wrap = match self.newest_first {
                 true => None,
-                false => Wrap::of(lines).or_else(|| Wrap::between_words(lines).filter(|_| quote)),
+                false => Wrap::of(lines).or_else(|| quote.then(|| Wrap::between_words(lines))?),
             };
             let whole = |text: String| ansi::unspelled(text.into()).trim_end().to_owned();
             let Some(wrap) = wrap else {
