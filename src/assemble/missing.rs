@@ -4,8 +4,10 @@
 //! files of a node on which Ray's worker died. Names only what some line shows to exist.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Strength};
 use crate::event::InputId;
 use crate::launch::Launches;
 use crate::launch::arrival::Arrival;
@@ -24,7 +26,10 @@ pub fn missing(catalog: &Catalog, launches: &Launches, verdict: &Verdict, arriva
     if out.is_empty() {
         out = unheard_nodes(launches, verdict.attempt);
     }
-    out.extend(beside_the_victim(catalog, launches, verdict));
+    let strength = verdict.cause.as_deref().map(|cause| catalog.strength(cause));
+    // A cause that the log states needs no further log but the victim's own.
+    let open = strength.is_none_or(|strength| strength == Strength::Weak);
+    out.extend(of_ray(launches, verdict, open));
     out
 }
 
@@ -98,34 +103,61 @@ fn host(address: &str) -> &str {
 }
 
 /// Ray hands on what a worker prints; why it is gone stands in the files of its node. A raylet knows that an engine's
-/// actor is gone, and not what the engine was doing.
-fn beside_the_victim(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Option<String> {
-    let root = verdict.root.and_then(|i| verdict.failures.get(i))?;
-    let victim = launches.processes.get(root.process);
-    let by_ray = victim
-        .label
-        .as_deref()
-        .is_some_and(|label| label.starts_with("RayWorker"));
-    if !by_ray {
-        return None;
-    }
+/// actor is gone, and not what the engine was doing; no file of Ray's holds what a driver prints.
+fn of_ray(launches: &Launches, verdict: &Verdict, open: bool) -> Vec<String> {
     let active = launches.active(verdict.attempt);
-    let speaks = |p: &Process| !p.absorbed && p.last_line.1 > 0;
-    let mut speakers = active
+    let speakers: Vec<&Process> = active
         .iter()
         .map(|&i| launches.processes.get(ProcessId(i)))
-        .filter(|p| speaks(p));
-    if launches.engine == Engine::Ray && speakers.all(|p| p.role == ProcessRole::RayDaemon) {
-        return Some("the engine's own log".to_owned());
+        .filter(|p| !p.absorbed && p.last_line.1 > 0)
+        .collect();
+    let root = verdict.root.and_then(|i| verdict.failures.get(i));
+    let victim = root.map(|failure| launches.processes.get(failure.process));
+    let of_actor = victim
+        .and_then(|p| p.label.as_deref())
+        .is_some_and(|label| label.starts_with("RayWorker"));
+    let of_session = |p: &&Process| p.role == ProcessRole::RayDaemon || p.by_file;
+    let daemon = |p: &&Process| p.role == ProcessRole::RayDaemon;
+    let mut out: Vec<String> = Vec::new();
+    if launches.engine == Engine::Ray && speakers.iter().any(daemon) {
+        if of_actor && speakers.iter().all(daemon) {
+            return vec!["the engine's own log".to_owned()];
+        } else if open && speakers.iter().all(of_session) {
+            out.push("the driver's output".to_owned());
+        }
     }
-    let node = victim.node.as_ref()?;
-    let mut of_node = active
+    let victims = victim.filter(|_| of_actor).and_then(|p| p.node.as_ref());
+    let handed_on: BTreeSet<&Arc<str>> = speakers
         .iter()
-        .map(|&i| launches.processes.get(ProcessId(i)))
-        .filter(|p| speaks(p) && p.node.as_ref() == Some(node));
-    let strength = verdict.cause.as_deref().map(|cause| catalog.strength(cause));
-    let weak = strength == Some(crate::catalog::Strength::Weak);
-    (weak && of_node.all(|p| p.role == ProcessRole::Worker && !p.by_file)).then(|| format!("Ray's files of {node}"))
+        .filter(|p| p.label.as_deref().is_some_and(|label| label.starts_with("RayWorker")))
+        .filter_map(|p| p.node.as_ref())
+        .filter(|node| Some(*node) == victims || open && node.parse::<IpAddr>().is_ok())
+        .collect();
+    let silent = |node: &&&Arc<str>| {
+        let mut of_node = speakers.iter().filter(|p| p.node.as_ref() == Some(**node));
+        of_node.all(|p| p.role == ProcessRole::Worker && !p.by_file)
+    };
+    let mut nodes: BTreeSet<&str> = handed_on.iter().filter(silent).map(|node| &***node).collect();
+    nodes.extend(unheard_raylets(launches, verdict.attempt, &speakers));
+    out.extend(nodes.into_iter().map(|node| format!("Ray's files of {node}")));
+    out
+}
+
+/// The nodes that joined the cluster and whose raylet says nothing, where the head's files are at hand.
+fn unheard_raylets<'l>(launches: &'l Launches, attempt: usize, speakers: &[&'l Process]) -> Vec<&'l str> {
+    let events = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let settings = events.flat_map(|placed| &placed.event.settings);
+    let joined: BTreeSet<&str> = settings
+        .filter(|(name, _)| &**name == "joined_node")
+        .map(|(_, address)| &**address)
+        .collect();
+    let raylets = || speakers.iter().filter(|p| p.label.as_deref() == Some("raylet"));
+    // A raylet whose first lines are not at hand may be any of them.
+    if raylets().count() >= joined.len() || raylets().any(|p| p.identity.host.is_none()) {
+        return Vec::new();
+    }
+    let heard: BTreeSet<&str> = raylets().filter_map(|p| p.identity.host.as_deref()).collect();
+    joined.difference(&heard).copied().collect()
 }
 
 #[cfg(test)]

@@ -82,10 +82,9 @@ fn plain(headline: String, text: String) -> Story {
 fn failed(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Facts, cause: &Cause) -> Story {
     let def = catalog.cause(&cause.id);
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
-    let who = root.map_or_else(
-        || "The launch".to_owned(),
-        |f| who(launches.processes.get(f.process), launches),
-    );
+    let subject = def.and_then(|d| d.subject.clone());
+    let who = subject.or_else(|| root.map(|f| who(launches.processes.get(f.process), launches)));
+    let who = who.unwrap_or_else(|| "The launch".to_owned());
     let what = def.map_or_else(|| format!("failed: {}", cause.title), |d| d.headline.clone());
     let mut headline = format!("{who} {what}");
     if cause.id.starts_with("unknown.")
@@ -122,7 +121,7 @@ fn failed(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Fac
     }
 }
 
-/// The figures that tell a memory failure, in a sentence; and that a peak of graph capture passes.
+/// The figures that tell the failure, in a sentence; and that a peak of graph capture passes.
 fn figures(facts: &Facts, cause: &str, phase: Option<&str>) -> Option<String> {
     let get = |name: &str| facts.figures.get(name).copied();
     if cause == "host-mem.ray-monitor" {
@@ -141,8 +140,17 @@ fn figures(facts: &Facts, cause: &str, phase: Option<&str>) -> Option<String> {
         let total = get("gpu_total_gib").map_or_else(String::new, |t| format!(" of {t:.2}"));
         return Some(format!("It asked for {} with {}{total} free.", size(tried), size(free)));
     }
+    if cause == "ray.insufficient-resources" {
+        let asked = REQUESTS.iter().find_map(|name| facts.settings.get(*name))?;
+        return Some(format!("What finds no place: {}.", cut(asked, MOST_OF_A_REQUEST)));
+    }
     None
 }
+
+/// Settings that tell what Ray was asked for, the most telling first.
+const REQUESTS: [&str; 3] = ["pending_demand", "infeasible_request", "required_resources"];
+/// Characters shown of such a request.
+const MOST_OF_A_REQUEST: usize = 160;
 
 /// A size in the unit a person would use.
 fn size(gib: f64) -> String {

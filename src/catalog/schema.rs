@@ -326,6 +326,8 @@ pub struct CauseDef {
     pub title: String,
     /// What "{who} …" did, for the headline: "ran out of GPU memory during CUDA graph capture".
     pub headline: String,
+    /// Of whom the headline speaks, where that is not the process whose line states the cause.
+    pub subject: Option<String>,
     /// What it means, two to four sentences for `explain` and the story.
     pub meaning: String,
     /// How it differs from its neighbours.

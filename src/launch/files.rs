@@ -190,6 +190,19 @@ fn hint(name: &str, alone: bool) -> FileHint {
             hint.label = Some(stem.into());
             hint.ray_session = matches!(ending.split('.').next(), Some("out" | "err" | "log"));
         }
+        "event_RAYLET" | "event_GCS" | "event_AUTOSCALER" => {
+            let component = match stem {
+                "event_RAYLET" => "raylet",
+                "event_GCS" => "gcs_server",
+                _ => "monitor",
+            };
+            hint.label = Some(component.into());
+            hint.ray_session = true;
+        }
+        _ if stem.starts_with("ray_client_server") => {
+            hint.label = Some("ray_client_server".into());
+            hint.ray_session = true;
+        }
         _ if stem.starts_with("python-core-") => {
             let kind = if stem.starts_with("python-core-driver-") {
                 "driver"

@@ -175,6 +175,7 @@ impl Processes {
         }
         table.link_ranks();
         table.join_by_rank();
+        table.join_daemons();
         for pair in links::ranks_with_pids(sources) {
             table.join_pair(&pair);
         }
@@ -343,6 +344,7 @@ impl Processes {
         known.world_size = known.world_size.or(identity.world_size);
         known.version = known.version.take().or_else(|| identity.version.clone());
         known.model = known.model.take().or_else(|| identity.model.clone());
+        known.host = known.host.take().or_else(|| identity.host.clone());
     }
 
     /// On one node a local rank is the global rank.
@@ -446,7 +448,7 @@ fn role_of(speaker: &Speaker, file: &FileHint) -> ProcessRole {
         ProcessRole::ApiServer
     } else if matches!(
         label,
-        "raylet" | "gcs_server" | "autoscaler" | "monitor" | "log_monitor" | "runtime_env"
+        "raylet" | "gcs_server" | "autoscaler" | "monitor" | "log_monitor" | "ray_client_server"
     ) || is("dashboard")
         || is("runtime_env")
     {

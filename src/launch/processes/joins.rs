@@ -135,6 +135,21 @@ impl Processes {
         self.absorb(&joined);
     }
 
+    /// Lines without a header in the file of one of Ray's daemons are of the daemon whose pid its other lines give.
+    pub(super) fn join_daemons(&mut self) {
+        let daemon = |p: &Process| !p.absorbed && p.role == ProcessRole::RayDaemon && p.label.is_some();
+        let all = || self.list.iter().enumerate().filter(|(_, p)| daemon(p));
+        let of_pid = |bare: &Process| {
+            let same = |p: &Process| p.pid.is_some() && p.label == bare.label && p.node == bare.node;
+            only(all().filter(|(_, p)| same(p)).map(|(i, _)| i))
+        };
+        let joined: Vec<(usize, usize)> = all()
+            .filter(|(_, p)| p.pid.is_none() && p.by_file)
+            .filter_map(|(from, bare)| Some((from, of_pid(bare)?)))
+            .collect();
+        self.absorb(&joined);
+    }
+
     /// The entry that has only a pid and the one that has only a label, where no other of the rank could be meant.
     fn label_and_pid(&self, own: &[usize]) -> Option<(usize, usize)> {
         let [a, b] = own else { return None };
@@ -187,6 +202,7 @@ fn take(kept: &mut Process, gone: Process) {
     kept.ray_worker |= gone.ray_worker;
     kept.last_line = kept.last_line.max(gone.last_line);
     kept.identity.world_size = kept.identity.world_size.or(gone.identity.world_size);
+    kept.identity.host = kept.identity.host.take().or(gone.identity.host);
     let before = |a: &Stamp, b: &Stamp| a.seconds_since(b).is_some_and(|s| s < 0.0);
     kept.first = match (kept.first.take(), gone.first) {
         (Some(a), Some(b)) => Some(if before(&b, &a) { b } else { a }),
