@@ -150,7 +150,10 @@ impl Catalog {
         let cause_index: HashMap<_, _> = rules.cause.iter().enumerate().map(|(i, c)| (c.id.clone(), i)).collect();
         let mut signatures = Vec::with_capacity(rules.signature.len());
         for (i, def) in rules.signature.into_iter().enumerate() {
-            let strength = strength_of(&rules.cause, &cause_index, def.cause.as_deref());
+            let strength = match def.weak {
+                true => Strength::Weak,
+                false => strength_of(&rules.cause, &cause_index, def.cause.as_deref()),
+            };
             let id = def.id.clone();
             let broken = |(key, text): (&str, String)| match pack::blamed(files, "signature", &id) {
                 Some((file, part)) => file.fault(part.key(key), text, "").into(),

@@ -138,6 +138,10 @@ pub struct SignatureDef {
     /// The text says only that a step failed: a reason beside it in the same message counts before it.
     #[serde(default)]
     pub vague: bool,
+    /// The text says only that a step failed, however much its cause says elsewhere: it counts as a weak one, and not
+    /// at all where an orderly stop had begun.
+    #[serde(default)]
+    pub weak: bool,
     /// The text is only the code that a library returned: why it did stands in a line before it, or in none of this log.
     #[serde(default)]
     pub code_only: bool,
@@ -235,7 +239,7 @@ impl From<AdviceForm> for WrongAdvice {
 }
 
 /// A row of the table of places that fail in one way: an engine's own check, or a library's call with one error.
-/// It counts for exceptions of an ambiguous type that are raised right there, in the innermost frame.
+/// It counts for exceptions of an ambiguous type that are raised right there, in the innermost frame, unless it says otherwise.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlaceDef {
@@ -244,6 +248,9 @@ pub struct PlaceDef {
     /// Function names; empty means any function of the module.
     #[serde(default)]
     pub function: Vec<String>,
+    /// It counts where a traceback begins here, whatever code it ends in: a program's own start.
+    #[serde(default)]
+    pub outermost: bool,
     /// The cause.
     pub cause: String,
 }

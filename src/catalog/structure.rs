@@ -104,7 +104,7 @@ impl Structure {
 
     /// The cause that is typical of the place where one frame stands: a named function before a whole module, the longer
     /// module path first.
-    fn place(&self, frame: &Frame) -> Option<&PlaceDef> {
+    fn place(&self, frame: &Frame, outermost: bool) -> Option<&PlaceDef> {
         let path = frame.file.replace('\\', "/");
         let fits = |row: &&PlaceDef| {
             let named = row.function.is_empty() || row.function.iter().any(|f| **f == *frame.function);
@@ -112,6 +112,7 @@ impl Structure {
         };
         self.places
             .iter()
+            .filter(|row| row.outermost == outermost)
             .filter(fits)
             .max_by_key(|row| (!row.function.is_empty(), row.module.len()))
     }
@@ -137,8 +138,10 @@ impl Structure {
     /// Where a traceback arose: the innermost frame that a row knows; a row that defers leaves the phase to the
     /// next one outwards, keeping what it knows of family and subsystem.
     pub fn site(&self, frames: &[Frame]) -> Site {
+        let inner = || frames.last().and_then(|f| self.place(f, false));
+        let place = inner().or_else(|| frames.first().and_then(|f| self.place(f, true)));
         let mut site = Site {
-            cause: frames.last().and_then(|f| self.place(f)).map(|p| p.cause.clone()),
+            cause: place.map(|p| p.cause.clone()),
             ..Site::default()
         };
         let (mut fallback, mut deferred) = (None, false);
@@ -279,6 +282,7 @@ mod tests {
             module: module.to_owned(),
             function: function.iter().map(|f| (*f).to_owned()).collect(),
             cause: cause.to_owned(),
+            outermost: false,
         };
         let places = vec![
             place("eng/config/", &[], "config.invalid-value"),
@@ -294,5 +298,23 @@ mod tests {
         );
         assert_eq!(cause(&[check.clone(), other]).as_deref(), Some("config.invalid-value"));
         assert_eq!(cause(&[check, frame("/srv/lib/json.py", "loads")]), None);
+    }
+
+    #[test]
+    fn a_program_that_fails_at_its_own_start_is_known_by_the_outermost_frame() {
+        let start = PlaceDef {
+            module: "eng/start.py".to_owned(),
+            function: vec!["<module>".to_owned()],
+            cause: "ray.worker-start".to_owned(),
+            outermost: true,
+        };
+        let table = Structure::new(Vec::new(), vec![start], Vec::new());
+        let (begin, end) = (frame("/srv/eng/start.py", "<module>"), frame("/srv/lib/json.py", "loads"));
+        let cause = |frames: &[Frame]| table.site(frames).cause;
+        assert_eq!(
+            cause(&[begin.clone(), end.clone()]).as_deref(),
+            Some("ray.worker-start")
+        );
+        assert_eq!(cause(&[end, begin]), None);
     }
 }

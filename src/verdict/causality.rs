@@ -55,6 +55,7 @@ pub fn root(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> Opt
             .then(a.cmp(&b))
     })?;
     let best = first_printing(launches, failures, best);
+    let best = first_stated(failures, best);
     Some(left_first(launches, failures, best).unwrap_or(best))
 }
 
@@ -79,6 +80,20 @@ fn left_first(launches: &Launches, failures: &[Failure], best: usize) -> Option<
         })
     };
     (0..failures.len()).find(|&i| failures.get(i).is_some_and(|f| left(f) && !spoke(f)))
+}
+
+/// The exception of the same cause that came before a line about it, as a worker's own does before Ray notes that the
+/// worker did not come up.
+fn first_stated(failures: &[Failure], best: usize) -> usize {
+    let Some(line) = failures.get(best).filter(|f| f.traceback.is_none()) else {
+        return best;
+    };
+    let states = |f: &Failure| {
+        let own = matches!(f.traceback, Some(kind) if kind != TracebackKind::Quoted);
+        own && f.cause == line.cause && !f.survived
+    };
+    let before = failures.iter().take(best).position(states);
+    before.unwrap_or(best)
 }
 
 /// The printing of the same failure to quote: where it arose rather than where it was forwarded to.

@@ -70,6 +70,8 @@ pub struct Failure {
     pub observed: bool,
     /// Whether its text tells of one try of several.
     pub retried: bool,
+    /// Whether its text says only that a step failed.
+    pub unspecific: bool,
     /// Exit told of.
     pub exit: Option<ExitStatus>,
     /// Text that equal failures share.
@@ -82,6 +84,8 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
     let news = ready::news(catalog, launches, &ready);
     let served = ready::told_later(catalog, launches, attempt);
     let indices: Vec<usize> = launches.of_attempt(attempt).collect();
+    let role = |index: &usize| Launches::role(catalog, &launches.events.get(*index)?.event);
+    let stop = indices.iter().find(|i| role(i) == Some(Role::Stop)).copied();
     let mut failures = Vec::new();
     for index in indices {
         let Some(placed) = launches.events.get(index).cloned() else {
@@ -95,6 +99,7 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
         failure.after_ready = served || ready.iter().find(own).is_some_and(|r| !later(r));
         failure.survived = news.iter().filter(own).any(later)
             || failure.worth < Worth::Carrier
+            || failure.unspecific && stop.is_some_and(|stop| stop < index)
             || !failure.fatal && moved_on(launches, attempt, &failure, index);
         phase::place(catalog, launches, attempt, index, &placed, &mut failure);
         failures.push(failure);
@@ -162,6 +167,7 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         unproven: false,
         observed: false,
         retried: signature.is_some_and(|s| s.def.retried),
+        unspecific: signature.is_some_and(|s| s.def.weak),
         exit: event.exit,
         key: String::new(),
     };
