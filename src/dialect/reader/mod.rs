@@ -99,6 +99,8 @@ pub struct Reader<'c> {
     unknown: HashMap<usize, u32>,
     raised: HashMap<(usize, u64), u32>,
     benign_intro: Option<Intro>,
+    /// Whose traceback the next line begins, as the line before it says.
+    announced: Option<Announced>,
     context: Context,
     last_stamp: Option<Stamp>,
     lines: u64,
@@ -122,6 +124,14 @@ type Origin = (Option<Arc<str>>, Option<Arc<str>>);
 struct Intro {
     key: u64,
     bare_key: Option<u64>,
+    line: u64,
+}
+
+/// A line that says whose traceback follows.
+#[derive(Debug, Clone, Copy)]
+struct Announced {
+    speaker: usize,
+    key: u64,
     line: u64,
 }
 
@@ -149,6 +159,7 @@ impl<'c> Reader<'c> {
             unknown: HashMap::new(),
             raised: HashMap::new(),
             benign_intro: None,
+            announced: None,
             context: Context::default(),
             last_stamp: None,
             lines: 0,
@@ -315,11 +326,15 @@ impl<'c> Reader<'c> {
             logged: head.logged,
         };
         let (input, time) = (self.input, self.last_stamp.clone());
+        let is_head = message.trim_end().ends_with("Traceback (most recent call last):");
+        let speaker = self.announced_speaker(record.line, key, is_head && bare).unwrap_or(speaker);
+        if bare {
+            self.announce(record.line, key, message);
+        }
         let mark = || Mark {
             place: place(input, record, time.clone()),
             speaker,
         };
-        let is_head = message.trim_end().ends_with("Traceback (most recent call last):");
         // A head behind a message of its own, `Scheduler hit an exception: Traceback …`, needs no other announcement.
         let announced = is_head && message.trim_start().starts_with("Traceback");
         if let Some(intro) = self.benign_intro.take_if(|_| announced)

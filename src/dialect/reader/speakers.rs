@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{Heard, RECENT, Reader};
+use super::{Announced, Heard, RECENT, Reader};
 use crate::catalog::captures::{self, Captured, Identity};
 use crate::catalog::matcher::Hit;
 use crate::dialect::header::Header;
@@ -144,6 +144,34 @@ impl Reader<'_> {
         }
         self.last_speaker
     }
+
+    /// Notes a line that says whose traceback follows.
+    pub(super) fn announce(&mut self, line: u64, key: u64, message: &str) {
+        let Some(name) = child_name(message) else { return };
+        let mut own = (0..self.heard.len()).filter(|&i| {
+            let label = self.heard.get(i).and_then(|h| h.speaker.label.as_deref());
+            label == Some(name)
+        });
+        // Several processes of one name, or none that was heard of: whose it is is not known by that name.
+        if let (Some(speaker), None) = (own.next(), own.next()) {
+            self.announced = Some(Announced { speaker, key, line });
+        }
+    }
+
+    /// Whose traceback begins here, if the line before says so.
+    pub(super) fn announced_speaker(&mut self, line: u64, key: u64, begins: bool) -> Option<usize> {
+        let announced = self.announced.take()?;
+        (begins && announced.line + 1 == line && announced.key == key).then_some(announced.speaker)
+    }
+}
+
+/// The name in the line that multiprocessing prints above the traceback of a child, `Process EngineCore:`. The names that
+/// it gives by itself (`Process-1`, `SpawnProcess-1:2`) are nobody's.
+fn child_name(message: &str) -> Option<&str> {
+    let name = message.trim_end().strip_prefix("Process ")?.strip_suffix(':')?;
+    let number = name.rsplit_once("Process-").map(|(_, number)| number);
+    let given = number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit() || b == b':'));
+    (!given && !name.is_empty() && !name.contains(char::is_whitespace)).then_some(name)
 }
 
 /// Which slot of the recent speakers one goes to.
@@ -152,4 +180,17 @@ fn slot(label: Option<&str>, node: Option<&str>, pid: Option<i64>, rank: Option<
     let numbers = pid.unwrap_or(0).cast_unsigned() ^ u64::from(rank.unwrap_or(0)) << 32;
     let mixed = (label ^ node.rotate_left(21) ^ numbers).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     usize::try_from(mixed >> 32).unwrap_or(0) % RECENT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::child_name;
+
+    #[test]
+    fn a_child_is_known_by_a_name_of_its_own() {
+        assert_eq!(child_name("Process EngineCore_DP1:"), Some("EngineCore_DP1"));
+        for nobodys in ["Process SpawnProcess-1:", "Process Process-1:2:", "Process 4 died:", "Process :"] {
+            assert_eq!(child_name(nobodys), None, "{nobodys}");
+        }
+    }
 }
