@@ -36,8 +36,12 @@ impl Carrier<'_> {
 
 /// The first carrier header in a message.
 pub fn find(message: &str) -> Option<Carrier<'_>> {
-    let at = message.find("ray::")?;
-    carrier(message.get(at..)?).ok().map(|(_, c)| c)
+    let mut starts = message.match_indices("ray::").map(|(at, _)| at);
+    starts.find_map(|at| {
+        let (rest, carrier) = carrier(message.get(at..)?).ok()?;
+        // `ray::rpc::NodeInfoGcsService` is a name in Ray's own code.
+        (!rest.starts_with("::")).then_some(carrier)
+    })
 }
 
 fn carrier(input: &str) -> IResult<&str, Carrier<'_>> {
@@ -69,5 +73,6 @@ mod tests {
         let c = find("ray::loader() (pid=5, ip=10.0.0.2)").unwrap();
         assert_eq!((c.name, c.method, c.pid), ("loader", None, Some(5)));
         assert_eq!(find("no carrier"), None);
+        assert_eq!(find("ray::rpc::NodeInfoGcsService.grpc_client - 1 total"), None);
     }
 }

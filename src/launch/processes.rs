@@ -272,6 +272,10 @@ impl Processes {
         if victim.pid.is_none() && victim.rank.is_none() && victim.label.is_none() || !self.fitting(victim).is_empty() {
             return None;
         }
+        if let Some(found) = self.of_local_rank(victim) {
+            self.name();
+            return Some(found);
+        }
         let speaker = Speaker {
             node: victim.node.clone(),
             label: victim.label.clone(),
@@ -347,21 +351,21 @@ impl Processes {
         known.host = known.host.take().or_else(|| identity.host.clone());
     }
 
-    /// On one node a local rank is the global rank.
-    /// With tensor parallelism alone (no PP or DP in sight, one world), the TP rank is the global rank.
+    /// With tensor parallelism alone (no PP or DP in sight, one world), the TP rank is the global rank. A local rank is
+    /// counted from the first rank of its node.
     fn link_ranks(&mut self) {
         let only_tp = self
             .list
             .iter()
             .all(|p| p.coords.pp.unwrap_or(0) == 0 && p.coords.dp.unwrap_or(0) == 0);
-        let nodes: std::collections::HashSet<_> = self.list.iter().filter_map(|p| p.node.as_ref()).collect();
-        let one_node = nodes.len() <= 1;
+        let first = self.first_ranks();
         for process in self
             .list
             .iter_mut()
             .filter(|p| p.role == ProcessRole::Worker && p.rank.is_none())
         {
-            let local = process.coords.local.filter(|_| one_node);
+            let local = process.coords.local.zip(first.get(&process.node).copied());
+            let local = local.and_then(|(local, first)| local.checked_add(first));
             process.rank = process.coords.tp.filter(|_| only_tp).or(local);
         }
     }

@@ -199,6 +199,7 @@ fn flagship_a_holder_then_cache_then_verify() {
             [
                 "systemctl stop UNIT",
                 "docker stop CONTAINER && docker rm CONTAINER",
+                "ps -fp PID   # on the host: inside a container pids are other ones",
                 "kill PID"
             ],
             "supervisor, container, pids"
@@ -230,7 +231,7 @@ fn flagship_a_names_the_holder_when_the_log_does() {
         found.remedies[0].title,
         "Stop the other holder of GPU memory: pid 4711 has 11.70 GiB"
     );
-    assert_eq!(found.remedies[0].change[3].name, "kill 4711");
+    assert_eq!(found.remedies[0].change[4].name, "kill 4711");
 }
 
 #[test]

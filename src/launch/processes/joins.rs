@@ -45,6 +45,62 @@ impl Processes {
         }
     }
 
+    /// The process of which only the rank is known, where a line gives its pid with the local rank.
+    pub(super) fn of_local_rank(&mut self, victim: &Victim) -> Option<ProcessId> {
+        let (pid, local) = (victim.pid?, victim.coords.local?);
+        let first = self.first_ranks();
+        let rank = first.get(&victim.node)?.checked_add(local)?;
+        let fits = |p: &Process| {
+            let open = p.pid.is_none() && p.coords.local.is_none_or(|own| own == local);
+            !p.absorbed && open && p.rank == Some(rank) && p.node == victim.node
+        };
+        let found = only(self.list.iter().enumerate().filter(|(_, p)| fits(p)).map(|(i, _)| i))?;
+        let process = self.list.get_mut(found)?;
+        process.pid = Some(pid);
+        process.coords.fill_from(&victim.coords);
+        Some(ProcessId(found))
+    }
+
+    /// The first rank of each node, where the logs prove it: a process of the node gives both of its ranks, the node
+    /// has rank 0 or the rank after another node's last, or all is of one node with as many local ranks as there are
+    /// ranks.
+    pub(super) fn first_ranks(&self) -> HashMap<Option<Arc<str>>, u32> {
+        let all = || self.list.iter().filter(|p| !p.absorbed && p.role.is_worker_like());
+        let mut told: HashMap<Option<Arc<str>>, BTreeSet<u32>> = HashMap::new();
+        for process in all() {
+            let both = process.rank.zip(process.coords.local);
+            if let Some(first) = both.and_then(|(rank, local)| rank.checked_sub(local)) {
+                told.entry(process.node.clone()).or_default().insert(first);
+            }
+        }
+        let mut first: HashMap<Option<Arc<str>>, u32> = HashMap::new();
+        for (node, told) in told {
+            if let (Some(&rank), 1) = (told.first(), told.len()) {
+                first.insert(node, rank);
+            }
+        }
+        let nodes: BTreeSet<&Option<Arc<str>>> = all().map(|p| &p.node).collect();
+        let world = all().filter_map(|p| p.identity.world_size).max();
+        for &node in &nodes {
+            let own = || all().filter(|p| p.node == *node);
+            let locals: BTreeSet<(u32, Option<i64>)> = own().filter_map(|p| Some((p.coords.local?, p.pid))).collect();
+            let distinct: BTreeSet<u32> = locals.iter().map(|(local, _)| *local).collect();
+            // Two processes with one local rank are of two nodes that no line tells apart.
+            let one = distinct.len() == locals.len();
+            let whole = nodes.len() == 1 && world.is_some_and(|world| world as usize == distinct.len());
+            if one && (whole || own().any(|p| p.rank == Some(0))) {
+                first.entry(node.clone()).or_insert(0);
+            }
+            // Ranks lie on nodes in blocks: one that follows the last rank of another node is the first of its own.
+            let lowest = own().filter_map(|p| p.rank).min();
+            let others = || all().filter(|p| p.node != *node).filter_map(|p| p.rank);
+            if let Some(lowest) = lowest.filter(|lowest| others().any(|rank| rank + 1 == *lowest)) {
+                first.entry(node.clone()).or_insert(lowest);
+            }
+        }
+        first
+    }
+
     /// The kernel counts processes of a container otherwise than the container does. Its victim is the one process
     /// that is told to have ended by SIGKILL, or the one that has the name it gives; where several could be meant, none.
     pub(super) fn link_kernel_pids(&mut self, catalog: &Catalog, sources: &[Arc<Source>]) {

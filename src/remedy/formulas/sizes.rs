@@ -23,13 +23,10 @@ pub fn holder(e: &Evidence) -> Sum {
         return Sum::Missing("which process holds the memory, and how much");
     };
     let mut vars = vec![("gib", gib.to_string())];
-    if !e.other_holders.is_empty() {
-        let pids: Vec<String> = e
-            .other_holders
-            .iter()
-            .take(MOST_PIDS)
-            .map(|(pid, _)| pid.to_string())
-            .collect();
+    // Pid 1 is the first process of whatever counts it: of a container, or of the machine.
+    let others = e.other_holders.iter().filter(|(pid, _)| *pid > 1);
+    let pids: Vec<String> = others.take(MOST_PIDS).map(|(pid, _)| pid.to_string()).collect();
+    if !pids.is_empty() {
         vars.push(("pids", pids.join(" ")));
     }
     Sum::Value(Computed { vars, arithmetic: None })
@@ -394,6 +391,11 @@ mod tests {
         let sum = holder(&case.evidence("gpu-oom.profile", "vllm", "", ""));
         assert_eq!(var(&sum, "pids"), "1413 1500");
         assert_eq!(var(&sum, "gib"), "12.12");
+        let first = Case::figures(&[]).holder(1, 11.12);
+        let Sum::Value(computed) = holder(&first.evidence("gpu-oom.profile", "vllm", "", "")) else {
+            panic!("the size is known");
+        };
+        assert!(computed.vars.iter().all(|(name, _)| *name != "pids"), "pid 1 is no pid to end");
     }
 
     #[test]
