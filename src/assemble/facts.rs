@@ -17,6 +17,8 @@ use crate::time::Stamp;
 use crate::verdict::failure::Failure;
 use crate::verdict::{Verdict, exception_of};
 
+use super::leftover;
+
 /// Measurements listed at most.
 const MAX_MEASUREMENTS: usize = 200;
 /// Names of devices that share one memory pool with the host (NVIDIA's integrated and Grace-class parts).
@@ -49,7 +51,7 @@ const OF_THE_NODE: &[&str] = &[
     "host_available_gib",
 ];
 /// Causes for which a listing of the device's processes tells who has the memory: it was gone before the launch.
-const GONE_BEFORE: &[&str] = &["gpu-oom.context", "gpu-mem.occupied"];
+pub(super) const GONE_BEFORE: &[&str] = &["gpu-oom.context", "gpu-mem.occupied"];
 /// Captured beside settings, but none of the launch.
 const NOT_SETTINGS: &[&str] = &[
     "other_pid",
@@ -198,6 +200,9 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         if memory {
             facts.tags.push("unified".to_owned());
         }
+    }
+    if !leftover::among(launches, verdict, &facts.other_holders).is_empty() {
+        facts.tags.push("leftover".to_owned());
     }
     facts.version = version(catalog, launches, verdict.attempt);
     if facts.version.is_none()

@@ -5,6 +5,7 @@
 mod blank;
 mod evidence;
 mod facts;
+mod leftover;
 mod missing;
 mod next;
 mod overruled;
@@ -107,7 +108,7 @@ pub fn assemble(
     let waits = waits::waits(catalog, launches, verdict, &names, input.now.as_ref());
     let mut findings = findings(catalog, launches, verdict, all, &names);
     findings.splice(0..0, waits.findings);
-    findings.extend(leftovers(launches, verdict, &facts));
+    findings.extend(leftover::tell(launches, verdict, &facts));
     findings.extend(input.notes.iter().map(|note| Finding {
         id: "input.note".to_owned(),
         title: note.clone(),
@@ -404,34 +405,6 @@ fn log_state(catalog: &Catalog, launches: &Launches, verdict: &Verdict, cut: &BT
         tail: Some(tail.to_owned()),
         missing: Vec::new(),
     }
-}
-
-/// Memory that is held by a process of an earlier attempt.
-fn leftovers(launches: &Launches, verdict: &Verdict, facts: &facts::Facts) -> Vec<Finding> {
-    let earlier = |pid: i64| {
-        let mut attempts = (0..verdict.attempt).rev();
-        attempts.find_map(|attempt| {
-            let active = launches.active(attempt);
-            let mut own = active
-                .iter()
-                .map(|&i| launches.processes.get(crate::launch::processes::ProcessId(i)));
-            own.find(|p| p.pid == Some(pid)).map(|p| (attempt, p.label.clone()))
-        })
-    };
-    let told = facts.other_holders.iter().filter_map(|(pid, gib)| {
-        let (attempt, label) = earlier(*pid)?;
-        let label = label.map_or_else(String::new, |l| format!(" ({l})"));
-        Some(Finding {
-            id: "leftover.process".to_owned(),
-            title: format!(
-                "A leftover process of attempt {}, pid {pid}{label}, holds {gib:.1} GiB",
-                attempt + 1
-            ),
-            severity: "warning".to_owned(),
-            evidence: vec![0],
-        })
-    });
-    told.collect()
 }
 
 /// Cuts a text at a character boundary.
