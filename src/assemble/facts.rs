@@ -17,7 +17,7 @@ use crate::time::Stamp;
 use crate::verdict::failure::Failure;
 use crate::verdict::{Verdict, exception_of};
 
-use super::leftover;
+use super::{cut, leftover};
 
 /// Measurements listed at most.
 const MAX_MEASUREMENTS: usize = 200;
@@ -52,6 +52,10 @@ const OF_THE_NODE: &[&str] = &[
 ];
 /// Causes for which a listing of the device's processes tells who has the memory: it was gone before the launch.
 pub(super) const GONE_BEFORE: &[&str] = &["gpu-oom.context", "gpu-mem.occupied"];
+/// Settings that tell what Ray was asked for, the most telling first.
+const REQUESTS: [&str; 3] = ["pending_demand", "infeasible_request", "required_resources"];
+/// Characters shown of such a request.
+const MOST_OF_A_REQUEST: usize = 160;
 /// Captured beside settings, but none of the launch.
 const NOT_SETTINGS: &[&str] = &[
     "other_pid",
@@ -351,6 +355,12 @@ fn engine_of(launches: &Launches, root: &Failure) -> Option<&'static str> {
 }
 
 impl Facts {
+    /// What Ray was asked for and cannot place.
+    pub fn request(&self) -> Option<String> {
+        let asked = REQUESTS.iter().find_map(|name| self.settings.get(*name))?;
+        Some(cut(asked, MOST_OF_A_REQUEST))
+    }
+
     /// What the remedies are chosen by.
     pub fn advice_evidence<'a>(
         &'a self,

@@ -11,6 +11,7 @@ mod next;
 mod overruled;
 mod places;
 mod story;
+mod stuck;
 mod table;
 mod waits;
 
@@ -105,7 +106,7 @@ pub fn assemble(
         let text = launches.events.get(failure.event).map_or("", |p| &p.event.place.text);
         fingerprint(cause, verdict.phase.as_deref(), exception, text)
     });
-    let waits = waits::waits(catalog, launches, verdict, &names, input.now.as_ref());
+    let waits = waits::waits(catalog, launches, verdict, &facts, &names, input.now.as_ref());
     let mut findings = findings(catalog, launches, verdict, all, &names);
     findings.splice(0..0, waits.findings);
     findings.extend(leftover::tell(launches, verdict, &facts));

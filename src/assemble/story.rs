@@ -141,16 +141,10 @@ fn figures(facts: &Facts, cause: &str, phase: Option<&str>) -> Option<String> {
         return Some(format!("It asked for {} with {}{total} free.", size(tried), size(free)));
     }
     if cause == "ray.insufficient-resources" {
-        let asked = REQUESTS.iter().find_map(|name| facts.settings.get(*name))?;
-        return Some(format!("What finds no place: {}.", cut(asked, MOST_OF_A_REQUEST)));
+        return facts.request().map(|asked| format!("What finds no place: {asked}."));
     }
     None
 }
-
-/// Settings that tell what Ray was asked for, the most telling first.
-const REQUESTS: [&str; 3] = ["pending_demand", "infeasible_request", "required_resources"];
-/// Characters shown of such a request.
-const MOST_OF_A_REQUEST: usize = 160;
 
 /// A size in the unit a person would use.
 fn size(gib: f64) -> String {

@@ -2,24 +2,20 @@
 //!
 //! Owns the wording of findings about many processes together. Never judges: the verdict stands already.
 
-use std::collections::BTreeMap;
-
 use crate::catalog::Catalog;
 use crate::launch::Launches;
 use crate::launch::arrival::{Absent, Arrival, arrival};
 use crate::launch::differences::differences;
-use crate::launch::processes::{Process, ProcessId};
+use crate::launch::processes::Process;
 use crate::report::model::{Alternative, Finding, Outcome};
 use crate::time::Stamp;
 use crate::verdict::Verdict;
 
+use super::facts::Facts;
 use super::missing::missing;
 use super::places::Names;
+use super::stuck;
 
-/// Seconds of silence below which a process may just be working.
-const SILENT: f64 = 30.0;
-/// Groups of silent processes told of.
-const MAX_GROUPS: usize = 8;
 /// Nodes named of one value.
 const MAX_NODES: usize = 6;
 
@@ -42,6 +38,7 @@ pub fn waits(
     catalog: &Catalog,
     launches: &Launches,
     verdict: &Verdict,
+    facts: &Facts,
     names: &Names<'_>,
     now: Option<&Stamp>,
 ) -> Waits {
@@ -63,7 +60,7 @@ pub fn waits(
         tell_clocks(launches, names, &mut out);
     }
     if verdict.outcome == Outcome::Running {
-        tell_silence(launches, verdict, arrival.as_ref(), now, &mut out);
+        stuck::tell(catalog, launches, verdict, facts, arrival.as_ref(), now, &mut out);
     }
     out
 }
@@ -90,7 +87,7 @@ pub fn ranks_in_words(ranks: &[u32]) -> String {
 }
 
 /// Ranks with the nodes they are on: `rank 37 (node-e)`.
-fn absent_in_words(absent: &[Absent]) -> String {
+pub(super) fn absent_in_words(absent: &[Absent]) -> String {
     let ranks: Vec<u32> = absent.iter().map(|a| a.rank).collect();
     let nodes: std::collections::BTreeSet<&str> = absent.iter().filter_map(|a| a.node.as_deref()).collect();
     let known = absent.iter().all(|a| a.node.is_some()) && nodes.len() <= 3;
@@ -277,75 +274,6 @@ fn span(seconds: f64) -> String {
     told.join(" ")
 }
 
-/// The last sign of life of each process, symmetric ones together.
-fn tell_silence(
-    launches: &Launches,
-    verdict: &Verdict,
-    arrival: Option<&Arrival>,
-    now: Option<&Stamp>,
-    out: &mut Waits,
-) {
-    let active = launches.active(verdict.attempt);
-    let all: Vec<(usize, &Process)> = active
-        .iter()
-        .map(|&i| (i, launches.processes.get(ProcessId(i))))
-        .filter(|(_, p)| !p.absorbed && p.role.is_engine())
-        .collect();
-    // The end of the log, by the clock that all others are set against.
-    let ahead = |p: &Process| launches.clocks.ahead(p.node.as_ref());
-    let last = launches
-        .processes
-        .all()
-        .iter()
-        .filter_map(|p| Some((p.last.as_ref()?, ahead(p))))
-        .reduce(|a, b| {
-            let after = b.0.seconds_since(a.0).map(|s| s - b.1 + a.1);
-            if after.is_some_and(|s| s > 0.0) { b } else { a }
-        });
-    let end = now.map(|now| (now, 0.0)).or(last);
-    let mut groups: BTreeMap<(String, i64, String), Vec<&Process>> = BTreeMap::new();
-    for (index, process) in all {
-        let machine = launches.machine(verdict.attempt, ProcessId(index));
-        let phase = machine.and_then(|m| m.last()).unwrap_or("").to_owned();
-        let Some(at) = &process.last else { continue };
-        let since = |(end, end_ahead): (&Stamp, f64)| Some(end.seconds_since(at)? - end_ahead + ahead(process));
-        let Some(silent) = end.and_then(since).filter(|s| *s >= SILENT) else {
-            continue;
-        };
-        let waits = match arrival {
-            Some(a) if !a.absent.is_empty() && process.rank.is_some_and(|r| a.came.contains(&r)) => {
-                format!("waiting for {}", absent_in_words(&a.absent))
-            }
-            _ => waits_for(&phase).to_owned(),
-        };
-        // Whole seconds tell symmetric processes together.
-        groups.entry((phase, silent as i64, waits)).or_default().push(process);
-    }
-    let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by_key(|((_, silent, _), _)| std::cmp::Reverse(*silent));
-    let against = if now.is_some() {
-        "the time the log was collected"
-    } else {
-        "the last stamp of any input"
-    };
-    for ((phase, silent, waits), processes) in groups.into_iter().take(MAX_GROUPS) {
-        let at = processes
-            .first()
-            .and_then(|p| p.last.as_ref())
-            .map_or("", |s| &*s.printed);
-        let place = if phase.is_empty() {
-            String::new()
-        } else {
-            format!(" in {phase}")
-        };
-        let title = format!(
-            "{}: last line at {at}{place}, silent for {silent} s up to {against}; {waits}",
-            capital(&processes_in_words(&processes)),
-        );
-        out.findings.push(finding("stuck.silent", "warning", &title));
-    }
-}
-
 /// Processes by rank where they have one, else by id.
 pub fn processes_in_words(processes: &[&Process]) -> String {
     let mut ranks: Vec<u32> = processes.iter().filter_map(|p| p.rank).collect();
@@ -364,34 +292,14 @@ pub fn processes_in_words(processes: &[&Process]) -> String {
     }
 }
 
-/// What a process in a phase most often waits for.
-fn waits_for(phase: &str) -> &'static str {
-    match phase {
-        "process-start" | "config" => {
-            "imports and configuration need the file system and, for a hub model, the network"
-        }
-        "cluster-join" => "waiting for nodes, resources or workers of the cluster",
-        "device-init" => "waiting for the driver or for the peers to join",
-        "distributed-init" => "waiting for its peers, or for connections to them",
-        "model-fetch" => "waiting for a download",
-        "weight-load" => "reading weights, or waiting for ranks that still do",
-        "memory-profile" | "warmup" => "working on the device, or waiting in a collective for a peer",
-        "compile" => "compiling, which may take minutes without a line",
-        "kv-cache" => "waiting for the other ranks' memory figures",
-        "graph-capture" => "capturing, or waiting in a collective for a peer",
-        "serve-start" => "waiting for the engine to answer",
-        _ => "what it waits for is not known",
-    }
-}
-
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars
         .next()
         .map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
-fn finding(id: &str, severity: &str, title: &str) -> Finding {
+pub(super) fn finding(id: &str, severity: &str, title: &str) -> Finding {
     Finding {
         id: id.to_owned(),
         title: title.to_owned(),

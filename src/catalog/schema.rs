@@ -350,6 +350,10 @@ pub struct CauseDef {
     /// weak and generic causes.
     #[serde(default)]
     pub often: Vec<String>,
+    /// Phases in which a launch that falls silent without a failure may be held up by it, and how likely that is where
+    /// nothing else is known: named as alternatives of a launch that is still running.
+    #[serde(default)]
+    pub silent_in: BTreeMap<String, f64>,
     /// Who can act: `launch-config`, `node`, `cluster`, `network`, `image`, `model`, `engine-bug`, `external`, `unknown`.
     #[schemars(extend("enum" = OWNERS))]
     pub owner: String,

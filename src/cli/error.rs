@@ -43,12 +43,14 @@ pub enum CliError {
     },
     /// `--attempt N` with too large an N.
     #[error("--attempt {asked}: the log shows {}", plural(*found as u64, "attempt"))]
-    #[diagnostic(help("without --attempt the report is on the last one and lists the others"))]
+    #[diagnostic(help("{list}\nwithout --attempt the report is on the last one"))]
     Attempt {
         /// The number given.
         asked: usize,
         /// How many there are.
         found: usize,
+        /// One line for each.
+        list: String,
     },
     /// The rules.
     #[error(transparent)]

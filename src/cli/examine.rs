@@ -19,7 +19,7 @@ use crate::examine::{AttemptChoice, Examiner, Options};
 use crate::intake::{HeldLines, InputSpec, Limits, LineReader, STDIN, SkipKind, Skipped, discover};
 use crate::redact::Redactor;
 use crate::report::model::{Finding, Outcome, Report, UNRELATED};
-use crate::report::{Format, Style};
+use crate::report::{Format, Style, attempt_in_words};
 
 /// How long after the first signal the end of the input is waited for.
 const GRACE: Duration = Duration::from_secs(10);
@@ -323,7 +323,9 @@ impl Session<'_> {
         let found = report.attempts.len();
         match self.args.attempt {
             Some(Attempt::One(AttemptChoice::Number(asked))) if asked > found.max(1) => {
-                Err(CliError::Attempt { asked, found })
+                let list: Vec<String> = report.attempts.iter().map(|a| attempt_in_words(&report, a)).collect();
+                let list = list.join("\n");
+                Err(CliError::Attempt { asked, found, list })
             }
             Some(Attempt::All) if found > 1 => Ok((1..=found)
                 .map(|n| self.examiner.report_on(AttemptChoice::Number(n)))

@@ -123,6 +123,9 @@ impl<'f> Words<'f> {
                 "add next_evidence = [{ what = …, why = …, command = … }]",
             );
         }
+        for phase in def.silent_in.keys() {
+            self.phase(entry.key("silent_in"), phase);
+        }
         for (n, id) in def.often.iter().enumerate() {
             self.known_cause(entry.key("often").at(n), id);
         }

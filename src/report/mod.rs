@@ -22,6 +22,8 @@ pub mod text;
 mod views_test;
 mod words;
 
+pub use words::attempt as attempt_in_words;
+
 use model::Report;
 
 /// An output format.
