@@ -71,6 +71,32 @@ fn what_an_earlier_attempt_left_behind_is_named() {
         left,
         "A leftover process of attempt 1, pid 3341 (EngineCore), holds 7.8 GiB"
     );
+    assert!(report.findings.iter().all(|f| f.id != "leftover.suspected"));
+    let first = report.remedies.first().map(|r| r.id.as_str());
+    assert_eq!(first, Some("kill-leftover-processes"));
+}
+
+#[test]
+fn an_attempt_that_died_just_before_is_suspected_where_no_line_names_a_holder() {
+    let suspected = |first: &str, second: &str| {
+        let report = examine_texts(&[Text::new("serve.log", format!("{first}{second}"))]);
+        let found = report.findings.into_iter().find(|f| f.id == "leftover.suspected");
+        found.map(|f| f.title)
+    };
+    let [first, second] = two_attempts();
+    let told = suspected(&first, &second).unwrap_or_default();
+    assert!(
+        told.starts_with("Attempt 1 died") && told.contains("no line proves it"),
+        "{told}"
+    );
+    // One that never came to the weights holds none, and one of yesterday is another matter.
+    let early: String = first
+        .lines()
+        .filter(|l| !l.contains("Starting to load"))
+        .map(|l| format!("{l}\n"))
+        .collect();
+    assert_eq!(suspected(&early, &second), None);
+    assert_eq!(suspected(&first.replace("11-25", "11-24"), &second), None);
 }
 
 #[test]

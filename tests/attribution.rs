@@ -377,3 +377,89 @@ fn a_kill_of_a_foreign_process_is_not_what_a_launch_died_of() {
         Some("host-mem.oom-killer")
     );
 }
+
+#[test]
+fn a_dying_child_is_known_by_the_header_above_its_traceback() {
+    let begin = "\
+(EngineCore_DP0 pid=311) INFO 11-25 12:00:05 [core.py:10] Initializing a V1 LLM engine (v0.31.0) with config: model='/m', tokenizer='/m'
+(EngineCore_DP1 pid=312) INFO 11-25 12:00:05 [core.py:10] Initializing a V1 LLM engine (v0.31.0) with config: model='/m', tokenizer='/m'
+";
+    let raw = "\
+Traceback (most recent call last):
+  File \"/usr/lib/python3.12/multiprocessing/process.py\", line 314, in _bootstrap
+    self.run()
+  File \"/usr/local/lib/python3.12/dist-packages/vllm/model_executor/model_loader/default_loader.py\", line 314, in load_weights
+    x = y
+ValueError: something odd about the weights
+";
+    let named = format!("{begin}Process EngineCore_DP1:\n{raw}");
+    assert_eq!(who(&named).0, Some(312));
+    // A line between, a name that multiprocessing gives by itself, and no header at all say nothing.
+    for nobodys in [
+        "Process EngineCore_DP1:\nsomething else\n",
+        "Process SpawnProcess-2:\n",
+        "",
+    ] {
+        let report = report(&format!("{begin}{nobodys}{raw}"));
+        assert_eq!(report.root.unwrap().place.attribution, "none", "{nobodys:?}");
+    }
+}
+
+#[test]
+fn a_local_rank_is_the_global_one_only_where_the_log_proves_it() {
+    let failed = |local: u32, pid: u32| {
+        format!(
+            "E1129 15:05:14.755000 18 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: -9) local_rank: {local} (pid: {pid}) of binary: /usr/bin/python\n"
+        )
+    };
+    // Of the second node of several no line says which rank its first process has.
+    let second = format!(
+        "[rank3]: Traceback (most recent call last):\n[rank3]:   File \"/srv/train.py\", line 3, in <module>\n[rank3]: torch.distributed.DistBackendError: [../torch/csrc/distributed/c10d/ProcessGroupGloo.cpp:1] connection closed by peer\n{}",
+        failed(0, 24)
+    );
+    assert_eq!(who(&second), (Some(24), None));
+    // Rank 0 is on the node whose local ranks are counted from it.
+    let first = second
+        .replace("rank3", "rank0")
+        .replace("local_rank: 0", "local_rank: 1");
+    assert_eq!(who(&first), (Some(24), Some(1)));
+    // Alone, it may be of any node.
+    assert_eq!(who(&failed(0, 24)), (Some(24), None));
+}
+
+#[test]
+fn a_scheduler_that_the_kernel_killed_is_the_rank_that_its_parent_misses() {
+    let log = "\
+[2026-11-25 11:58:00] server_args=ServerArgs(model_path='/models/m', tp_size=2)
+[2026-11-25 11:58:01 TP0] Init torch distributed begin.
+[2026-11-25 11:58:01 TP1] Init torch distributed begin.
+[2026-11-25 11:58:09 TP0] Load weight begin. avail mem=77.90 GB
+[2026-11-25 11:58:09 TP1] Load weight begin. avail mem=77.90 GB
+";
+    let kernel = "[Wed Nov 25 11:59:08 2026] Out of memory: Killed process 4242 (sglang::schedul) total-vm:123456kB, anon-rss:99999999kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:1000kB oom_score_adj:0\n";
+    let report = |told: &str| {
+        let log = Text::new("serve.log", format!("{log}{told}"));
+        examine_texts(&[log, Text::new("dmesg.txt", kernel)])
+    };
+    // In a container the pid is another than the kernel's.
+    for pid in [4242, 77] {
+        let report = report(&format!(
+            "[2026-11-25 11:59:09] Subprocess scheduler_1 (pid={pid}) crashed with exit code -9. Triggering SIGQUIT for cleanup...\n"
+        ));
+        let victim = root_process(&report);
+        assert_eq!(
+            (victim.rank, victim.pid, victim.exit.as_deref()),
+            (Some(1), Some(pid), Some("signal 9"))
+        );
+        assert_eq!(
+            report
+                .processes
+                .iter()
+                .filter(|p| p.rank == Some(1) || p.pid.is_some())
+                .count(),
+            1
+        );
+    }
+    // Where nobody says which of them is gone, the kernel's name fits both.
+    assert_eq!(root_process(&report("")).rank, None);
+}

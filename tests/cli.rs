@@ -99,6 +99,7 @@ fn wrong_usage_is_2_and_says_what_to_do() {
         (&["gone.log"], "gone.log: there is no such file"),
         (&["--fail-on", "gpu-ooom", FAILED], "coroner catalog"),
         (&["--attempt", "99", FAILED], "--attempt 99: the log shows 1 attempt "),
+        (&["--attempt", "99", FAILED], " #1 lines "),
         (&["explain", "gpu-oom.graph-captur"], "gpu-oom.graph-capture"),
         (&["catalog", "check", "gone"], "gone cannot be read"),
     ] {

@@ -281,6 +281,72 @@ fn a_log_that_stops_tells_how_long_each_process_is_silent() {
     assert!(silent(&collected) > 0, "{:?}", collected.findings);
     let told = collected.findings.iter().find(|f| f.id == "stuck.silent").unwrap();
     assert!(told.title.contains("collected"), "{}", told.title);
+    // Nobody knows how long ago a lone last line was.
+    assert!(report(None).findings.iter().all(|f| !f.title.contains("collected,")));
+    for report in [report(None), collected] {
+        assert!(
+            report.story.contains("If it hangs, the likeliest cause is"),
+            "{}",
+            report.story
+        );
+        let likely = report.alternatives.first().unwrap();
+        assert!(likely.confidence < 0.3, "no line states {}", likely.id);
+        // It has no peers to wait for.
+        assert!(
+            report
+                .alternatives
+                .iter()
+                .all(|a| !a.id.starts_with("nccl.") && !a.id.contains("peer"))
+        );
+    }
+}
+
+#[test]
+fn the_table_of_a_recorded_run_has_each_process_once() {
+    let mut runs: Vec<PathBuf> = common::cases()
+        .iter()
+        .flat_map(|c| [c.log(), c.folder()])
+        .flatten()
+        .collect();
+    runs.sort();
+    for run in runs {
+        let report = examine(std::slice::from_ref(&run));
+        let mut seen = std::collections::BTreeSet::new();
+        for process in report.processes.iter().filter(|p| p.pid.is_some()) {
+            assert!(
+                seen.insert((&process.node, process.pid)),
+                "{}: {}",
+                run.display(),
+                process.id
+            );
+        }
+        let root = report.root.as_ref().and_then(|r| r.place.process.as_deref());
+        assert!(
+            root.is_none_or(|id| report.processes.iter().any(|p| p.id == id)),
+            "{}: {root:?}",
+            run.display()
+        );
+    }
+}
+
+#[test]
+fn the_table_says_who_died_first_and_who_merely_noticed() {
+    let rows = |path: &str| -> Vec<(String, Option<String>, bool)> {
+        let report = examine(&[path.into()]);
+        let rows = report.rows.iter();
+        rows.map(|r| (r.who.clone(), r.exit.clone(), r.victim)).collect()
+    };
+    let told = |rows: &[(String, Option<String>, bool)], who: &str| {
+        rows.iter()
+            .find(|r| r.0.contains(who))
+            .map(|r| (r.1.clone(), r.2))
+            .unwrap_or_else(|| panic!("{who} in {rows:?}"))
+    };
+    let torchrun = rows("corpus/torchrun-4-nodes-one-absent.d");
+    assert_eq!(told(&torchrun, "pid=23"), (Some("exit 1".to_owned()), true));
+    let ray = rows("corpus/flagship-b-ray260-monitor.d");
+    assert!(told(&ray, "pid=1879").1, "{ray:?}");
+    assert_eq!(ray.iter().filter(|r| r.2).count(), 1, "{ray:?}");
 }
 
 /// Every folder of logs of one launch: those of the corpus and, where they are at hand, of a larger collection.

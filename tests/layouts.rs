@@ -133,6 +133,7 @@ fn who_has_no_log_is_named_as_far_as_the_others_tell() {
         ("flagship-a-vllm-context-oom", "node-b", "rank 1"),
         ("flagship-b-ray255-monitor", "node-a", "the engine's own log"),
         ("flagship-b-ray260-monitor", "node-a", "the engine's own log"),
+        ("flagship-b-ray255-monitor", "node-b", "Ray's files of node-b"),
         ("flagship-b-ray260-monitor", "node-b", "Ray's files of node-b"),
         ("torchrun-4-nodes-one-absent", "node-b", "ranks 1, 3"),
     ] {
@@ -169,4 +170,90 @@ fn a_rank_whose_log_is_missing_is_not_said_to_be_absent() {
             .headline
             .starts_with("Rank 3 never joined")
     );
+}
+
+#[test]
+fn nodes_and_outputs_that_a_session_proves_are_named_where_they_have_no_log() {
+    let at = "[2026-11-29 14:31:50,611 I";
+    let raylet = |pid: u32, ip: &str| {
+        format!(
+            "{at} {pid} {pid}] (raylet) node_manager.cc:355: Raylet of id, 200d23fe started. Raylet consists of node_manager and object_manager. node_manager address: {ip}:0 object_manager address: {ip}:43033 hostname: h\n"
+        )
+    };
+    let joined = |ip: &str| {
+        format!(
+            "{at} 20 36] (gcs_server) gcs_node_manager.cc:111: Registering new node. node_id=200d23fe node_name={ip} node_address={ip}\n"
+        )
+    };
+    let head = [
+        Text::new("s/logs/raylet.out", raylet(107, "10.0.0.1")),
+        Text::new("s/logs/gcs_server.out", joined("10.0.0.1") + &joined("10.0.0.2")),
+    ];
+    let missing = |files: &[Text]| examine_texts(files).log.missing;
+    assert_eq!(missing(&head), ["the driver's output", "Ray's files of 10.0.0.2"]);
+    let [a, b] = head;
+    let second = Text::new("s/logs/node-b/raylet.out", raylet(224, "10.0.0.2"));
+    assert_eq!(missing(&[a, b, second]), ["the driver's output"]);
+}
+
+#[test]
+fn a_placement_group_that_never_came_is_told_with_what_it_asked_for() {
+    let gcs = "[2026-11-29 15:04:38,198 I 79 79] (gcs_server) gcs_placement_group_manager.cc:366: Registering placement group, placement group id = bb6f, name = , strategy = 0\n\
+               [2026-11-29 15:05:04,540 W 79 79] (gcs_server) gcs_placement_group_manager.cc:596: Failed to waiting for placement group until ready, placement group id = bb6f, cause: NotFound: Placement group is removed before it is created.\n";
+    let monitor = "Pending Demands:\n {'CPU': 1.0, 'GPU': 1.0} * 4 (PACK): 1+ pending placement groups\n2026-11-29 15:04:41,228\tINFO autoscaler.py:469 -- The autoscaler took 0.004 seconds to complete the update iteration.\n";
+    let stopped = "[2026-11-29 15:05:06,134 I 88 88] (raylet) main.cc:1174: received SIGTERM. Existing local drain request = None\n";
+    let report = examine_texts(&[
+        Text::new("s/logs/gcs_server.out", gcs),
+        Text::new("s/logs/monitor.log", monitor),
+        Text::new("s/logs/raylet.out", stopped),
+    ]);
+    assert_eq!(
+        report.cause.map(|c| c.id).as_deref(),
+        Some("ray.insufficient-resources")
+    );
+    assert_eq!(report.phase.as_deref(), Some("cluster-join"));
+    assert!(
+        report.headline.starts_with("The launch cannot be placed"),
+        "{}",
+        report.headline
+    );
+    assert!(
+        report.story.contains("{'CPU': 1.0, 'GPU': 1.0} * 4 (PACK)"),
+        "{}",
+        report.story
+    );
+    // A demand alone is no failure: the group may still come.
+    let waiting = examine_texts(&[Text::new("s/logs/monitor.log", monitor)]);
+    assert_ne!(waiting.outcome.id(), "failed");
+}
+
+#[test]
+fn a_failed_registration_is_a_failure_of_its_own_but_an_effect_of_a_stop() {
+    let failed = "[2026-11-29 15:04:05,123 E 311 311] core_worker.cc:201: Failed to register worker 0100ffff to Raylet. IOError: [RayletClient] Unable to register worker with raylet. No such file or directory\n";
+    let alone = examine_texts(&[Text::new("driver.log", failed)]);
+    let cause = alone.cause.unwrap();
+    assert_eq!(cause.id, "ray.worker-start");
+    assert!(cause.confidence < 0.7, "{}", cause.confidence);
+    let stop = "[2026-11-29 15:04:04,134 I 88 88] (raylet) main.cc:1174: received SIGTERM. Existing local drain request = None\n";
+    let stopped = examine_texts(&[
+        Text::new("s/logs/raylet.out", stop),
+        Text::new("s/logs/python-core-worker-0100ffff_311.log", failed),
+    ]);
+    assert_eq!(stopped.outcome.id(), "stopped");
+}
+
+#[test]
+fn a_worker_that_dies_in_its_own_start_is_the_root_and_not_the_wait_for_it() {
+    let raylet = "\
+Traceback (most recent call last):
+  File \"/usr/lib/python3/site-packages/ray/_private/workers/default_worker.py\", line 8, in <module>
+    import ray
+  File \"/usr/lib/python3/site-packages/referencing/typing.py\", line 22, in <module>
+    D = TypeVar(\"D\", default=Any)
+TypeError: 'default' is an invalid keyword argument for typevar()
+[2026-11-29 14:06:04,134 E 89 89] (raylet) worker_pool.cc:660: Some workers of the worker process(255) have not registered within the timeout. The process is dead, probably it crashed during start.
+";
+    let report = examine_texts(&[Text::new("s/logs/raylet.err", raylet)]);
+    assert_eq!(report.root.unwrap().place.line, 6);
+    assert_eq!(report.cause.map(|c| c.id).as_deref(), Some("ray.worker-start"));
 }

@@ -68,7 +68,10 @@ pub fn tell(launches: &Launches, verdict: &Verdict, facts: &Facts) -> Vec<Findin
 /// The attempt before this one, where it died shortly before on the same node with weights on the device.
 fn suspected(launches: &Launches, verdict: &Verdict) -> Option<String> {
     let cause = verdict.cause.as_deref()?;
-    let before = verdict.attempt.checked_sub(1).filter(|_| GONE_BEFORE.contains(&cause))?;
+    let before = verdict
+        .attempt
+        .checked_sub(1)
+        .filter(|_| GONE_BEFORE.contains(&cause))?;
     let root = verdict.failures.get(verdict.root?)?;
     let node = &launches.processes.get(root.process).node;
     let here = |&i: &usize| {

@@ -309,7 +309,10 @@ mod tests {
             outermost: true,
         };
         let table = Structure::new(Vec::new(), vec![start], Vec::new());
-        let (begin, end) = (frame("/srv/eng/start.py", "<module>"), frame("/srv/lib/json.py", "loads"));
+        let (begin, end) = (
+            frame("/srv/eng/start.py", "<module>"),
+            frame("/srv/lib/json.py", "loads"),
+        );
         let cause = |frames: &[Frame]| table.site(frames).cause;
         assert_eq!(
             cause(&[begin.clone(), end.clone()]).as_deref(),

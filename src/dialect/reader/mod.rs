@@ -327,7 +327,9 @@ impl<'c> Reader<'c> {
         };
         let (input, time) = (self.input, self.last_stamp.clone());
         let is_head = message.trim_end().ends_with("Traceback (most recent call last):");
-        let speaker = self.announced_speaker(record.line, key, is_head && bare).unwrap_or(speaker);
+        let speaker = self
+            .announced_speaker(record.line, key, is_head && bare)
+            .unwrap_or(speaker);
         if bare {
             self.announce(record.line, key, message);
         }

@@ -189,7 +189,12 @@ mod tests {
     #[test]
     fn a_child_is_known_by_a_name_of_its_own() {
         assert_eq!(child_name("Process EngineCore_DP1:"), Some("EngineCore_DP1"));
-        for nobodys in ["Process SpawnProcess-1:", "Process Process-1:2:", "Process 4 died:", "Process :"] {
+        for nobodys in [
+            "Process SpawnProcess-1:",
+            "Process Process-1:2:",
+            "Process 4 died:",
+            "Process :",
+        ] {
             assert_eq!(child_name(nobodys), None, "{nobodys}");
         }
     }

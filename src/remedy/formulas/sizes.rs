@@ -395,7 +395,10 @@ mod tests {
         let Sum::Value(computed) = holder(&first.evidence("gpu-oom.profile", "vllm", "", "")) else {
             panic!("the size is known");
         };
-        assert!(computed.vars.iter().all(|(name, _)| *name != "pids"), "pid 1 is no pid to end");
+        assert!(
+            computed.vars.iter().all(|(name, _)| *name != "pids"),
+            "pid 1 is no pid to end"
+        );
     }
 
     #[test]
