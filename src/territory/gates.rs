@@ -227,6 +227,10 @@ mod tests {
             "Exception: The current node timed out during startup.",
         ),
         (
+            "ray.worker-register-failed",
+            "Failed to register worker 0100ffff to Raylet.",
+        ),
+        (
             "torchrun.summary-",
             "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
         ),
