@@ -2,8 +2,6 @@
 //!
 //! Owns the stamp type and its comparison. Never asks the clock of the examining machine.
 
-use std::sync::Arc;
-
 use chrono::{DateTime, FixedOffset, NaiveDateTime, SecondsFormat};
 
 /// The year assumed for stamps that print none; only differences between such stamps are used.
@@ -21,43 +19,44 @@ pub struct Stamp {
     pub year_known: bool,
     /// Offset from UTC in seconds, where printed.
     pub offset: Option<i32>,
-    /// The stamp in the form it stands in the log, normalised: `11-25T13:00:07` or `2026-11-25T13:00:07.123`.
-    pub printed: Arc<str>,
 }
 
 impl Stamp {
     /// A stamp with a full date and an offset in seconds east of UTC.
     pub fn zoned(local: NaiveDateTime, offset: i32) -> Self {
-        let printed = local.format("%Y-%m-%dT%H:%M:%S%.f").to_string().into();
         Self {
             local,
             year_known: true,
             offset: Some(offset),
-            printed,
         }
     }
 
     /// A stamp with a full date and no zone.
     pub fn dated(local: NaiveDateTime) -> Self {
-        let printed = local.format("%Y-%m-%dT%H:%M:%S%.f").to_string().into();
         Self {
             local,
             year_known: true,
             offset: None,
-            printed,
         }
     }
 
     /// A stamp without a year (vLLM's `11-25 13:00:07`, torch's `[E1125 …]`, syslog's `Nov 25 …`).
     pub fn yearless(month: u32, day: u32, h: u32, m: u32, s: u32, nanos: u32) -> Option<Self> {
         let local = chrono::NaiveDate::from_ymd_opt(ASSUMED_YEAR, month, day)?.and_hms_nano_opt(h, m, s, nanos)?;
-        let printed = local.format("%m-%dT%H:%M:%S%.f").to_string().into();
         Some(Self {
             local,
             year_known: false,
             offset: None,
-            printed,
         })
+    }
+
+    /// The stamp in the form it stands in the log, normalised: `11-25T13:00:07` or `2026-11-25T13:00:07.123`.
+    pub fn printed(&self) -> String {
+        let form = match self.year_known {
+            true => "%Y-%m-%dT%H:%M:%S%.f",
+            false => "%m-%dT%H:%M:%S%.f",
+        };
+        self.local.format(form).to_string()
     }
 
     /// RFC 3339 in the log's own zone, if date and zone are known.
@@ -104,7 +103,7 @@ mod tests {
         let b = Stamp::dated("2026-11-25T13:00:10".parse().unwrap());
         assert_eq!(b.seconds_since(&a), Some(3.0));
         assert_eq!(a.rfc3339(), None);
-        assert_eq!(&*a.printed, "11-25T13:00:07");
+        assert_eq!(a.printed(), "11-25T13:00:07");
     }
 
     #[test]

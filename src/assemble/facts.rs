@@ -410,7 +410,7 @@ impl Facts {
         let own = all().filter(|index| !observed(index)).find_map(time);
         let started = own.or_else(|| all().find_map(time));
         let died = root.and_then(time);
-        let printed = |t: &Stamp| t.rfc3339().unwrap_or_else(|| t.printed.to_string());
+        let printed = |t: &Stamp| t.rfc3339().unwrap_or_else(|| t.printed());
         let world = launches
             .processes
             .all()

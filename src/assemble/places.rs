@@ -43,7 +43,7 @@ impl Names<'_> {
             line: place.line,
             byte: place.byte,
             time: place.time.as_ref().and_then(Stamp::rfc3339),
-            time_local: place.time.as_ref().map(|t| t.printed.to_string()),
+            time_local: place.time.as_ref().map(|t| t.printed()),
             process: Some(who.id.clone()),
             attribution: self.attribution(placed.process, process).to_owned(),
             rank: who.rank,

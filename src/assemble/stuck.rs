@@ -33,7 +33,7 @@ const MAX_CAUSES: usize = 3;
 /// Processes that fell silent together.
 struct Group<'l> {
     phase: String,
-    at: &'l str,
+    at: &'l Stamp,
     silent: Option<f64>,
     waits: String,
     /// Whether they are the innermost ones, for which the others wait.
@@ -70,7 +70,7 @@ pub fn tell(
             "" => String::new(),
             phase => format!(" in {phase}"),
         };
-        let (at, waits) = (group.at, &group.waits);
+        let (at, waits) = (group.at.printed(), &group.waits);
         let told = match group.silent.filter(|_| known) {
             Some(seconds) => {
                 let title = format!(
@@ -216,7 +216,7 @@ fn groups<'l>(
         let key = (phase.clone(), silent.map(|s| s as i64), waits.clone());
         let group = groups.entry(key).or_insert(Group {
             phase,
-            at: &at.printed,
+            at,
             silent,
             waits,
             inner: Some(process.role) == innermost,

@@ -271,7 +271,7 @@ mod tests {
             (said.node, said.unit, said.pid, said.level),
             (Some("node-a"), Some("vllm"), Some(24), Some("ERROR"))
         );
-        assert_eq!(&*said.stamp.unwrap().printed, "2026-11-29T14:33:43.312510");
+        assert_eq!(said.stamp.unwrap().printed(), "2026-11-29T14:33:43.312510");
     }
 
     #[test]

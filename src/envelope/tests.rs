@@ -23,7 +23,7 @@ fn peel_with(profile: Profile, log: &str) -> Vec<Got> {
             text: r.text.into_owned(),
             shown: r.shown.into_owned(),
             tag: r.tag,
-            stamp: r.stamp.map(|s| s.printed.to_string()),
+            stamp: r.stamp.map(|s| s.printed()),
             repeated: r.repeated,
         });
     };

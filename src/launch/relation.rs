@@ -78,7 +78,7 @@ impl Own {
             out.push_str(&format!(" with {model}"));
         }
         if let Some((start, _)) = &self.span {
-            out.push_str(&format!(", from {}", start.printed));
+            out.push_str(&format!(", from {}", start.printed()));
         }
         out
     }

@@ -277,7 +277,7 @@ mod tests {
             "[Rank 3] x",
         );
         assert_eq!(
-            (h.rank, h.stamp.map(|s| s.printed.to_string())),
+            (h.rank, h.stamp.map(|s| s.printed())),
             (Some(3), Some("01-29T16:38:47.123456789".to_owned()))
         );
         check(
