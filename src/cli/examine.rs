@@ -123,7 +123,7 @@ fn pipe(args: &Examine, signals: Signals, limits: &Limits) -> Pipe {
         grace: GRACE,
     };
     let copy = args.pipe.pass_through.then(io::stdout);
-    Pipe::start(io::stdin(), copy, patience, signals, limits)
+    Pipe::stdin(copy, patience, signals, limits)
 }
 
 /// An examination with what was already said of it.

@@ -16,8 +16,14 @@ use crate::intake::{Limits, LineReader, Source};
 /// How often signals and times are looked at while nothing comes.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Blocks that wait between the reading thread and the examination; with their size, 16 MiB.
-const QUEUE: usize = 64;
+/// Blocks that wait between the reading thread and the examination: with their size 2 MiB, which a processor's cache
+/// holds.
+const QUEUE: usize = 8;
+
+/// Bytes that a pipe may hold; the system's own limit for most users. The more it holds, the less often its two ends
+/// wait for each other.
+#[cfg(target_os = "linux")]
+const PIPE_BYTES: usize = 1 << 20;
 
 /// What takes the lines.
 pub trait Listener {
@@ -145,6 +151,20 @@ impl Pipe {
             signalled: None,
             asked: None,
         }
+    }
+
+    /// Starts to read standard input.
+    pub fn stdin<W: Write + Send + 'static>(
+        copy: Option<W>,
+        patience: Patience,
+        signals: Signals,
+        limits: &Limits,
+    ) -> Self {
+        let stdin = io::stdin();
+        // What is no pipe, or may not grow, is read as it is.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::pipe::fcntl_setpipe_size(&stdin, PIPE_BYTES);
+        Self::start(stdin, copy, patience, signals, limits)
     }
 
     /// The beginning of the input, for detection: as much as a file would show, unless the pipe falls silent first.
