@@ -52,14 +52,7 @@ fn the_same_report_on_a_start_up_of_many_ranks() {
         "(APIServer pid=1) INFO 11-25 11:58:00 [api_utils.py:273] non-default args: {'model': '/models/m', \
          'tensor_parallel_size': 48}\n",
     );
-    // A small generator of numbers that are the same everywhere.
-    let mut state = 7_u64;
-    let mut below = |n: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % n
-    };
+    let mut below = numbers();
     for line in 0..12_000 {
         let (rank, other) = (below(48), below(48));
         let (node, device) = (rank / 8, rank % 8);
@@ -96,9 +89,75 @@ fn the_same_report_on_a_start_up_of_many_ranks() {
             _ => format!("{head} {text}\n"),
         };
     }
+    same_report(&log, "nccl.bootstrap-net");
+}
+
+/// While a launch is under way, bars that are shown again and settings that are printed again are not taken apart, and
+/// the whole report is the same.
+#[test]
+fn the_same_report_on_bars_and_settings_without_end() {
+    let mut below = numbers();
+    let dump = |rank: u64| {
+        let options: String = (0..200).map(|n| format!(", some_option_{n}='value {n}'")).collect();
+        format!(
+            "[2026-11-25 11:58:0{rank}] server_args=ServerArgs(model_path='/models/m', tp_size=2, mem_fraction_static=0.9, rank={rank}{options})\n"
+        )
+    };
+    let mut log = dump(0);
+    for line in 0..700 {
+        log += &match below(60) {
+            n @ 0..4 => dump(n),
+            4 => format!(
+                "[2026-11-25 11:59:00 TP{}] Load weight begin. avail mem=77.90 GB\n",
+                below(2)
+            ),
+            5 if line > 400 => "[2026-11-25 11:59:00 TP1] Watchdog timeout is near\n".to_owned(),
+            6 => format!("[2026-11-25 12:00:00 TP1] ERROR: {}\n", "prompt ".repeat(100)),
+            kind => {
+                let (front, label, steps) = match kind % 4 {
+                    0 => ("\r", "Capturing batches (bs=8 avail_mem=12.40 GB)", 24),
+                    1 => ("", "Capturing batches (bs=8 avail_mem=12.40 GB)", 23),
+                    2 => ("\r", "Loading pt checkpoint shards", 24),
+                    _ => ("(Worker_TP0 pid=11) ", "Capturing CUDA graphs", 24),
+                };
+                let end = match below(50) {
+                    0 => "Killed",
+                    1 => "[2026-11-25 12:00:00 TP1] Scheduler hit an exception: RuntimeError: x",
+                    _ => "",
+                };
+                let states: Vec<String> = (0..steps)
+                    .map(|step| {
+                        format!(
+                            "{label}: {:3}%|##        | {step}/24 [00:0{}<00:09,  2.{}it/s]",
+                            step * 4,
+                            below(10),
+                            below(10)
+                        )
+                    })
+                    .collect();
+                format!("{front}{}{end}\n", states.join("\r"))
+            }
+        };
+    }
+    same_report(&log, "process.sigkill");
+}
+
+/// A small generator of numbers that are the same everywhere.
+fn numbers() -> impl FnMut(u64) -> u64 {
+    let mut state = 7_u64;
+    move |n| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    }
+}
+
+/// Examines a long log of a start-up both ways, which died of this cause.
+fn same_report(log: &str, cause: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("start.log");
-    fs::write(&path, &log).unwrap();
+    fs::write(&path, log).unwrap();
     let [fast, plain] = [false, true].map(|plain| {
         let options = Options {
             plain,
@@ -107,7 +166,7 @@ fn the_same_report_on_a_start_up_of_many_ranks() {
         serde_json::to_string_pretty(&examine_with(std::slice::from_ref(&path), &options)).unwrap()
     });
     assert!(log.len() > HOURS * 2);
-    assert!(plain.contains("\"nccl.bootstrap-net\""), "{plain}");
+    assert!(plain.contains(&format!("\"{cause}\"")), "{plain}");
     for (fast, plain) in fast.lines().zip(plain.lines()) {
         assert_eq!(fast, plain);
     }

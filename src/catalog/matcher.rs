@@ -183,6 +183,10 @@ impl Signature {
     }
 }
 
+/// What decides between signatures that match one text: whether a user added it, its class, the length of its literal,
+/// and the preference of its role.
+type Rank = (bool, u8, usize, u8);
+
 /// The literals of all signatures.
 pub struct Filter {
     literals: Literals,
@@ -208,18 +212,32 @@ impl Filter {
         }
     }
 
-    /// Whether, whatever the digits of a line are, no signature can match in it but this one.
-    pub fn holds_only(&self, line: &[u8], only: Option<SignatureId>) -> bool {
+    /// Whether, whatever the digits of a line are, none of the signatures comes before this one, which matches in it; for
+    /// none, whether none can match.
+    pub fn holds_only(&self, signatures: &[Signature], line: &[u8], only: Option<SignatureId>) -> bool {
         let alike = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "0");
         let digitless = self
             .digitless
             .get_or_init(|| Literals::new(self.literals.texts().map(alike).collect()));
         let Ok(line) = str::from_utf8(line) else { return false };
         let found = digitless.find(&alike(line));
-        let mut owners = found
+        let candidates = found
             .iter()
-            .flat_map(|(slot, _)| self.owners.get(*slot as usize).into_iter().flatten());
-        owners.all(|owner| Some(SignatureId(*owner)) == only)
+            .flat_map(|(slot, _)| self.candidates(signatures, *slot, false));
+        let (own, others): (Vec<_>, Vec<_>) = candidates.partition(|(_, owner)| Some(SignatureId(*owner)) == only);
+        let least = own.iter().map(|(rank, _)| rank).min();
+        others.iter().all(|(rank, _)| Some(rank) < least)
+    }
+
+    /// The signatures that have this literal, each with its rank among those that match one text.
+    fn candidates(&self, signatures: &[Signature], slot: u32, exception: bool) -> impl Iterator<Item = (Rank, u32)> {
+        let length = self.literals.text(slot).len();
+        let owners = self.owners.get(slot as usize).into_iter().flatten();
+        owners.filter_map(move |&owner| {
+            let signature = signatures.get(owner as usize)?;
+            let class = signature.class(exception);
+            Some(((signature.added, class, length, preference(signature.def.role)), owner))
+        })
     }
 
     /// The best signature for a text: the highest class, then the longest literal, the role that is preferred, and what
@@ -232,15 +250,8 @@ impl Filter {
         };
         let mut candidates = Vec::new();
         for (slot, at) in self.literals.find(body) {
-            let length = self.literals.text(slot).len();
-            for &owner in self.owners.get(slot as usize).into_iter().flatten() {
-                let Some(signature) = signatures.get(owner as usize) else {
-                    continue;
-                };
-                let class = signature.class(exception);
-                let rank = (signature.added, class, length, preference(signature.def.role));
-                candidates.push((Reverse(rank), at, owner));
-            }
+            let ranked = self.candidates(signatures, slot, exception);
+            candidates.extend(ranked.map(|(rank, owner)| (Reverse(rank), at, owner)));
         }
         // Few are tried before the best is found: each may compile an expression.
         candidates.sort_unstable();
@@ -310,8 +321,9 @@ impl super::Catalog {
         self.filter.find(&self.signatures, text)
     }
 
-    /// Whether, whatever the digits of a line are, no signature can match in it but this one.
+    /// Whether, whatever the digits of a line are, none of the signatures comes before this one, which matches in it; for
+    /// none, whether none can match.
     pub fn holds_only(&self, line: &[u8], only: Option<SignatureId>) -> bool {
-        self.filter.holds_only(line, only)
+        self.filter.holds_only(&self.signatures, line, only)
     }
 }

@@ -36,11 +36,12 @@ pub(super) fn unspelled(text: Cow<'_, str>) -> Cow<'_, str> {
 
 /// Whether anything is to be removed; tabs and carriage returns stay.
 fn has_control(bytes: &[u8]) -> bool {
-    // One pass without an early exit inside the block lets the compiler use vector instructions.
+    let control = |b: &u8| b.is_ascii_control() && !matches!(b, b'\t' | b'\r');
+    // A pass without an early exit inside the block lets the compiler use vector instructions; one comparison tells
+    // all but printable ASCII.
     bytes.chunks(64).any(|block| {
-        block.iter().fold(false, |hit, &b| {
-            hit | (b < 0x20 && b != b'\t' && b != b'\r') | (b == 0x7f)
-        })
+        let printable = |all: bool, b: &u8| all & (b.wrapping_add(1).cast_signed() > b' '.cast_signed());
+        !block.iter().fold(true, printable) && block.iter().any(control)
     }) || (!bytes.is_ascii() && (has_high_control(bytes) || has_mark(bytes)))
 }
 

@@ -3,9 +3,10 @@
 //! Owns the resolving of progress bars. A terminal overwrites each state of a bar with the next; here all states but
 //! the last of a bar go, and a record that was written behind a bar, or behind another NCCL record, stands on its own.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use memchr::{memchr_iter, memchr3_iter, memmem};
+use memchr::{memchr, memchr_iter, memchr3_iter, memmem};
 
 use super::grammar;
 
@@ -17,6 +18,49 @@ static NCCL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder
 
 /// Records that one line is split into; what follows them stays together.
 const MOST_RECORDS: usize = 256;
+
+/// Bytes that are compared together.
+const BLOCK: usize = 32;
+
+/// A line without the states of a bar that are overwritten by one of the same letters at the same places. Hours of a
+/// bar are looked at in whole blocks this way, and only what is left is read.
+pub(super) fn latest(line: &[u8]) -> Cow<'_, [u8]> {
+    let mut kept = Vec::new();
+    // Up to where the line is kept or overwritten, and where the next state begins.
+    let (mut done, mut at) = (0, 0);
+    while let Some((_, rest)) = line.split_at_checked(at)
+        && let Some(length) = memchr(b'\r', rest)
+    {
+        let (state, next) = rest.split_at(length + 1);
+        let alike = alike(rest, next);
+        // No return ends the last state.
+        let ended = alike + usize::from(alike == next.len());
+        let overwritten = ended / state.len() * state.len();
+        if overwritten > 0 && str::from_utf8(state).is_ok_and(|state| is_bar(state) && !is_glued(state)) {
+            kept.extend_from_slice(line.get(done..at).unwrap_or_default());
+            done = at + overwritten;
+        }
+        at += overwritten.max(state.len());
+    }
+    match line.get(done..) {
+        Some(rest) if done > 0 => {
+            kept.extend_from_slice(rest);
+            Cow::Owned(kept)
+        }
+        _ => Cow::Borrowed(line),
+    }
+}
+
+/// For how many bytes two texts differ in digits, blanks and signs alone.
+fn alike(a: &[u8], b: &[u8]) -> usize {
+    let same = |a: u8, b: u8| a == b || matches!(a, b' '..=b'9') & matches!(b, b' '..=b'9');
+    let pairs = || a.iter().zip(b);
+    // Without an early exit inside the block the compiler uses vector instructions.
+    let blocks = a.as_chunks::<BLOCK>().0.iter().zip(b.as_chunks::<BLOCK>().0);
+    let whole = blocks.take_while(|(a, b)| a.iter().zip(*b).fold(true, |all, (a, b)| all & same(*a, *b)));
+    let whole = whole.count() * BLOCK;
+    whole + pairs().skip(whole).take_while(|(a, b)| same(**a, **b)).count()
+}
 
 /// The pieces of a line with carriage returns, in order.
 pub(super) fn pieces(line: &str) -> Vec<&str> {
@@ -205,6 +249,76 @@ mod tests {
                 a
             ]
         );
+    }
+
+    #[test]
+    fn states_of_a_bar_go_in_runs_of_the_same_letters() {
+        let bar = |label: &str, step: usize| {
+            let strokes = "#".repeat(step / 4);
+            format!(
+                "{label} (bs={step}):{:3}%|{strokes:<6}| {step}/24 [00:0{}<00:09,  2.1it/s]",
+                step * 4,
+                step % 9
+            )
+        };
+        let states =
+            |label: &str, steps: std::ops::Range<usize>| steps.map(|n| bar(label, n)).collect::<Vec<_>>().join("\r");
+        let kept = |line: &str| String::from_utf8(latest(line.as_bytes()).into_owned()).unwrap();
+        let long = states("Capturing", 10..24);
+        assert_eq!(kept(&long), bar("Capturing", 23));
+        assert_eq!(
+            kept(&format!("\r{long}\rdone")),
+            format!("\r{}\rdone", bar("Capturing", 23))
+        );
+        let two = format!("{}\r{}", states("Loading", 0..10), long);
+        assert_eq!(kept(&two), format!("{}\r{}", bar("Loading", 9), bar("Capturing", 23)));
+        for whole in [
+            // Letters that differ, records that are no bars, a record behind a bar, and what is cut.
+            format!("{}\r{}", bar("Capturing", 1), bar("Captured!", 2)),
+            "INFO step 1 of 9\rINFO step 2 of 9".to_owned(),
+            format!("{0}Killed\r{0}Killed", bar("Capturing", 1)),
+            format!("{}\r{}", bar("Capturing", 1), &bar("Capturing", 2)[..40]),
+            bar("Capturing", 1),
+            String::new(),
+        ] {
+            assert!(matches!(latest(whole.as_bytes()), Cow::Borrowed(_)), "{whole}");
+        }
+    }
+
+    /// What is overwritten changes nothing but how much there is to look at.
+    #[test]
+    fn the_pieces_of_a_line_are_those_of_its_latest_states() {
+        let states = [
+            "Capturing (bs=8):  29%|##        | 8/28 [00:14<00:25,  1.30s/it]",
+            "Capturing (bs=4):  36%|###       | 9/28 [00:15<00:24,  1.29s/it]",
+            "Capturing (bs=2):  39%|####      | 10/28 [00:16<00:23,  1.29s/it]",
+            "Capturing (bs=2):  39%|███▌      | 10/28 [00:16<00:23,  1.29s/it]",
+            "Capturing (bs=1):  42%|███▊      | 11/28 [00:16<00:23,  1.29s/it]",
+            "Loading:  50%|#####     | 1/2 [00:01<00:01,  1.00s/it]",
+            "Loading:   0%|          | 0/2 [00:00<?, ?it/s]",
+            "Loading:  50%|#####     | 1/2 [00:01<00:01,  1.00s/it]Killed",
+            "INFO 11-25 13:00:07 [a.py:1] usage 3%",
+            "INFO 11-25 13:00:08 [a.py:1] usage 4%",
+            "words",
+            "",
+        ];
+        let mut state = 7_usize;
+        for _ in 0..20_000 {
+            let mut line = String::new();
+            while !state.is_multiple_of(11) {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                line += states[(state >> 33) % states.len()];
+                line.push('\r');
+            }
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let line = line.trim_end_matches('\r');
+            let latest = latest(line.as_bytes());
+            assert_eq!(pieces(str::from_utf8(&latest).unwrap()), pieces(line), "{line:?}");
+        }
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Peeler {
     }
 
     fn plain(&mut self, at: Place, bytes: &[u8], out: Out<'_>) {
-        if let Some(line) = self.profile.paste.undo(ansi::clean(bytes)) {
+        if let Some(line) = self.profile.paste.undo(ansi::clean(&carriage::latest(bytes))) {
             let line = line.trim_end_matches('\r');
             self.unwrap(at, line, line, Said::default(), 0, out);
         }
@@ -207,7 +207,8 @@ impl Peeler {
                 prefix => Cow::Owned(format!("{prefix}{line}")),
             };
             // A JSON string can hold any character, whatever the bytes of the line were.
-            let line = ansi::clean(without_returns(line.as_bytes()));
+            let line = carriage::latest(without_returns(line.as_bytes()));
+            let line = ansi::clean(&line);
             self.unwrap(at, shown.unwrap_or(&line), &line, said.clone(), depth + 1, out);
         }
     }

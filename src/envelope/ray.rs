@@ -117,7 +117,7 @@ pub(super) fn repeated(text: &str) -> (&str, u32) {
     let bare = match text.as_bytes().last() {
         Some(b']') => text,
         // The hint has no bracket inside.
-        Some(b')') => match text.rfind('(') {
+        Some(b')') => match memchr::memrchr(b'(', text.as_bytes()) {
             Some(at) if text.split_at(at).1.starts_with(HINT) => text.split_at(at).0.trim_end(),
             _ => return (text, 0),
         },

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use super::{Examiner, Open};
 use crate::dialect::reader::Quiet;
 use crate::intake::{Line, LineReader};
-use crate::territory::{Heard, Listener};
+use crate::territory::{Heard, Listener, Voice};
 
 impl Examiner<'_> {
     /// Goes one step through the open source: hears a line of it, or passes over such as need not be heard. `false` at
@@ -47,8 +47,8 @@ impl Examiner<'_> {
         self.hear(line);
     }
 
-    /// Feeds one line, and says which record of it was quiet, if that is all of the line.
-    fn hear(&mut self, line: &Line<'_>) -> Option<Quiet> {
+    /// Feeds one line, and says which record of it was quiet, if that is all of the line, and how much is shown of it.
+    fn hear(&mut self, line: &Line<'_>) -> Option<(Quiet, usize)> {
         let open = self.open.as_mut()?;
         let Open { peeler, reader } = open;
         self.blank = self.blank && line.skipped == 0 && line.bytes.trim_ascii().is_empty();
@@ -57,8 +57,9 @@ impl Examiner<'_> {
         peeler.line(line.no, line.byte, line.bytes, &mut |record| {
             let said = reader.record(&record);
             records += 1;
-            let bare = records == 1 && record.line == line.no && record.shown.as_bytes() == line.bytes;
-            quiet = said.filter(|_| bare);
+            let shown = record.shown.as_bytes();
+            let bare = records == 1 && record.line == line.no && line.bytes.ends_with(shown);
+            quiet = said.filter(|_| bare).map(|said| (said, shown.len()));
         });
         self.examined.lines += 1;
         if line.skipped > 0 && self.examined.capped.len() < 20 {
@@ -90,18 +91,23 @@ impl Listener for Examiner<'_> {
             })
     }
 
-    fn quiet(&self) -> Option<usize> {
-        self.quiet.map(|quiet| quiet.speaker)
+    fn quiet(&self) -> Option<Voice> {
+        let (Quiet { speaker, counted, .. }, shown) = self.quiet?;
+        Some(Voice {
+            speaker,
+            shown,
+            counted,
+        })
     }
 
     fn always_quiet(&self, line: &Line<'_>) -> bool {
         self.quiet
-            .is_some_and(|quiet| !quiet.to_the_letter && self.catalog.holds_only(line.bytes, quiet.marker))
+            .is_some_and(|(quiet, _)| !quiet.to_the_letter && self.catalog.holds_only(line.bytes, quiet.marker))
     }
 
-    fn echo(&mut self, line: u64, text: &[u8], speaker: usize) {
+    fn echo(&mut self, line: u64, shown: &[u8], voice: Voice) {
         if let Some(open) = &mut self.open {
-            open.reader.echo(line, text, speaker);
+            open.reader.echo(line, shown, voice.speaker, voice.counted);
         }
         self.examined.lines += 1;
     }

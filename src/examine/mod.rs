@@ -89,8 +89,8 @@ pub struct Examiner<'c> {
     walk: Option<Box<Walk>>,
     /// The line behind the last one that was heard.
     next: u64,
-    /// What the last line was, if it was quiet.
-    quiet: Option<Quiet>,
+    /// What the last line was, if it was quiet, and how much of it is shown.
+    quiet: Option<(Quiet, usize)>,
 }
 
 #[derive(Clone)]

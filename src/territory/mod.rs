@@ -8,9 +8,10 @@
 //! - less than 200 lines behind a tier-1 line, or at most 200 lines and 256 KiB before one,
 //!
 //! and is only counted otherwise. A tier-1 line that repeats one heard many times since the launch began is none. While
-//! a launch is under way, a line that only repeats what its process said (`echoes`) is noted as heard.
+//! a launch is under way, a line that only repeats what its process said (`echoes`, `bars`) is noted as heard.
 //! Never interprets a line: whether a launch is under way, and what a line said, is what the reader answers.
 
+mod bars;
 mod echoes;
 mod gates;
 mod repeats;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use memchr::{memchr, memchr_iter, memrchr, memrchr_iter};
 
 use crate::intake::{Ahead, Line, LineReader};
+use bars::Bars;
 use echoes::Echoes;
 pub use gates::Gates;
 use repeats::Repeats;
@@ -32,17 +34,35 @@ const EDGE: usize = 256 << 10;
 /// Lines before and behind a tier-1 line that are read.
 const REACH: u32 = 200;
 
+/// Whose a line is that says nothing but that its speaker is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Voice {
+    /// The number of the speaker.
+    pub speaker: usize,
+    /// How many bytes at the end of the line a person is shown.
+    pub shown: usize,
+    /// Whether the line is one event more of a kind that is only counted.
+    pub counted: bool,
+}
+
+impl Voice {
+    /// What a person is shown of a line.
+    fn shown<'t>(&self, line: &'t [u8]) -> &'t [u8] {
+        line.split_at(line.len().saturating_sub(self.shown)).1
+    }
+}
+
 /// What takes the lines that count.
 pub trait Listener {
     /// Reads a line.
     fn line(&mut self, line: &Line<'_>) -> Heard;
-    /// The speaker of the line that was read last, if it says nothing but that the speaker is there: no event, no
-    /// stamp, no transport.
-    fn quiet(&self) -> Option<usize>;
+    /// Whose the line is that was read last, if it says nothing but that its speaker is there: no event, no stamp, no
+    /// transport.
+    fn quiet(&self) -> Option<Voice>;
     /// Whether that line, which was quiet, would be so whatever its digits were.
     fn always_quiet(&self, line: &Line<'_>) -> bool;
     /// Notes a line of a speaker that says what lines before it did.
-    fn echo(&mut self, line: u64, text: &[u8], speaker: usize);
+    fn echo(&mut self, line: u64, shown: &[u8], voice: Voice);
     /// Ends a stretch of such lines: these are the last of them, with their numbers.
     fn echoed(&mut self, last: &[(u64, &[u8])]);
     /// Counts lines that are not read.
@@ -68,6 +88,7 @@ pub struct Walk {
     gates: Arc<Gates>,
     repeats: Repeats,
     echoes: Echoes,
+    bars: Bars,
     /// What was answered after the last line.
     heard: Heard,
     /// Lines still to be read.
@@ -93,6 +114,7 @@ impl Walk {
             gates,
             repeats: Repeats::default(),
             echoes: Echoes::default(),
+            bars: Bars::default(),
             heard: Heard::default(),
             left: 0,
             from: 0,
@@ -140,7 +162,8 @@ impl Walk {
         let edge = is_edge(lines);
         let before = self.heard;
         let may_echo = !edge && before.launching && before.idle;
-        if may_echo && self.skim(lines, listener) {
+        let skimmed = may_echo.then(|| self.skim(lines, listener)).flatten();
+        if skimmed == Some(true) {
             return Ok(true);
         }
         let Some(line) = lines.next()? else {
@@ -148,11 +171,13 @@ impl Walk {
         };
         // The window may have ended within it.
         if may_echo
+            && skimmed.is_none()
             && line.ended
-            && let Some(speaker) = self.echoes.speaker(line.bytes)
+            && let Some(voice) = self.echo(line.bytes)
         {
-            listener.echo(line.no, line.bytes, speaker);
-            listener.echoed(&[(line.no, line.bytes)]);
+            let shown = voice.shown(line.bytes);
+            listener.echo(line.no, shown, voice);
+            listener.echoed(&[(line.no, shown)]);
             return Ok(true);
         }
         self.heard = listener.line(&line);
@@ -162,11 +187,16 @@ impl Walk {
         }
         if self.heard.launches > before.launches {
             self.echoes.clear();
+            self.bars.clear();
         }
         if launching {
             let listener = &*listener;
+            let always = || listener.always_quiet(&line);
+            let voice = listener.quiet().filter(|_| line.skipped == 0);
+            let whole = voice.filter(|voice| voice.shown == line.bytes.len() && !voice.counted);
             self.echoes
-                .learn(line.bytes, || listener.quiet(), || listener.always_quiet(&line));
+                .learn(line.bytes, || whole.map(|voice| voice.speaker), always);
+            self.bars.learn(line.bytes, voice, always);
         }
         self.left = if edge || launching || self.is_new(&line) {
             REACH
@@ -176,27 +206,41 @@ impl Walk {
         Ok(true)
     }
 
-    /// Notes the echoes at the front of the window. Whether there were any.
-    fn skim<R: Read>(&mut self, lines: &mut LineReader<R>, listener: &mut dyn Listener) -> bool {
+    /// Whose a line is that only repeats what was read of it.
+    fn echo(&mut self, line: &[u8]) -> Option<Voice> {
+        let whole = |speaker| Voice {
+            speaker,
+            shown: line.len(),
+            counted: false,
+        };
+        let echo = self.echoes.speaker(line).map(whole);
+        echo.or_else(|| self.bars.voice(line))
+    }
+
+    /// Notes the echoes at the front of the window. Whether there were any; none if the window ends within a line.
+    fn skim<R: Read>(&mut self, lines: &mut LineReader<R>, listener: &mut dyn Listener) -> Option<bool> {
         let window = lines.window();
         let (mut count, mut start) = (0, 0);
+        let mut whole = false;
         let mut last: [(u64, &[u8]); 2] = [(0, &[]); 2];
         for end in memchr_iter(b'\n', window) {
+            whole = true;
             let line = window.get(start..end).unwrap_or_default();
-            let Some(speaker) = self.echoes.speaker(line) else {
+            let Some(voice) = self.echo(line) else {
                 break;
             };
+            let shown = voice.shown(line);
             count += 1;
             let no = lines.lines() + count;
-            listener.echo(no, line, speaker);
-            last = [last[1], (no, line)];
+            listener.echo(no, shown, voice);
+            last = [last[1], (no, shown)];
             start = end + 1;
         }
         if count > 0 {
             listener.echoed(last.get(2usize.saturating_sub(count as usize)..).unwrap_or_default());
             lines.pass(start, count);
         }
-        count > 0
+        whole.then_some(count > 0)
     }
 
     fn is_new(&mut self, line: &Line<'_>) -> bool {

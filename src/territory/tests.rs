@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use proptest::prelude::*;
 
-use super::{EDGE, Gates, Heard, Listener, REACH, Walk, repeats::Repeats};
+use super::{EDGE, Gates, Heard, Listener, REACH, Voice, Walk, repeats::Repeats};
 use crate::intake::{Limits, Line, LineReader};
 
 const BEGIN: &str = "INFO non-default args: {}";
@@ -29,6 +29,11 @@ fn launching(now: &mut bool, line: &[u8]) -> bool {
     *now
 }
 
+/// What stands behind the last carriage return of a line.
+fn shown(line: &[u8]) -> &[u8] {
+    line.rsplit(|&b| b == b'\r').next().unwrap_or_default()
+}
+
 /// Notes which lines it is given.
 pub(super) struct Reading<'t> {
     text: &'t [u8],
@@ -37,6 +42,8 @@ pub(super) struct Reading<'t> {
     pub(super) counted: u64,
     now: bool,
     launches: u64,
+    /// Bytes that are shown of the last line.
+    shown: usize,
 }
 
 impl<'t> Reading<'t> {
@@ -48,6 +55,7 @@ impl<'t> Reading<'t> {
             counted: 0,
             now: false,
             launches: 0,
+            shown: 0,
         }
     }
 }
@@ -58,6 +66,7 @@ impl Listener for Reading<'_> {
         let within = start > 0 && self.text[start - 1] != b'\n';
         assert!(!within, "line {} begins within one", line.no);
         self.read.push(line.no);
+        self.shown = shown(line.bytes).len();
         let launching = launching(&mut self.now, line.bytes);
         self.launches += u64::from(line.bytes.starts_with(BEGIN.as_bytes()));
         Heard {
@@ -67,15 +76,20 @@ impl Listener for Reading<'_> {
         }
     }
 
-    fn quiet(&self) -> Option<usize> {
-        Some(3)
+    fn quiet(&self) -> Option<Voice> {
+        Some(Voice {
+            speaker: 3,
+            shown: self.shown,
+            counted: false,
+        })
     }
 
     fn always_quiet(&self, line: &Line<'_>) -> bool {
-        line.bytes.ends_with(b"via P2P")
+        line.bytes.ends_with(b"via P2P") || line.bytes.ends_with(b"it/s]")
     }
 
-    fn echo(&mut self, line: u64, _: &[u8], speaker: usize) {
+    fn echo(&mut self, line: u64, shown: &[u8], Voice { speaker, .. }: Voice) {
+        assert!(!shown.contains(&b'\r'), "line {line}");
         self.echoes.push((line, speaker));
     }
 
@@ -124,6 +138,19 @@ fn while_a_launch_is_under_way_echoes_are_noted_only() {
     let log = text(&format!("{READY}\n{BEGIN}\n"));
     let (again, _) = reading(log.as_bytes(), 1000);
     assert_eq!(again.echoes.len(), 2 * (89 - 2));
+}
+
+#[test]
+fn while_a_launch_is_under_way_bars_that_are_shown_again_are_noted_only() {
+    let head = "INFO serving\n".repeat(EDGE / 13 + 1);
+    let state = |n: usize| format!("\rCapturing:  {n}%|##  | {n}/99 [00:00<00:09,  2.1it/s]");
+    let bar = |from: usize| (from..from + 30).map(state).collect::<String>() + "\n";
+    let bars: String = (0..50).map(|_| bar(10)).collect();
+    let log = format!("{head}{BEGIN}\n{bars}{}Error\n{READY}\n", bar(20).trim_end());
+    let (reading, counted) = reading(log.as_bytes(), 1000);
+    let first = (EDGE / 13 + 2) as u64;
+    let noted: Vec<u64> = reading.echoes.iter().map(|(line, _)| *line).collect();
+    assert_eq!((noted, counted), ((first + 3..=first + 50).collect(), 0));
 }
 
 /// The rule, with all lines at hand.

@@ -4,10 +4,10 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::found::Found;
 use super::keys::key_of;
 use super::{Intro, MAX_LAUNCHES, MAX_SAME, Reader, place};
 use crate::catalog::captures::Identity;
-use crate::catalog::matcher::Hit;
 use crate::catalog::schema::Role;
 use crate::dialect::header::{Header, Level};
 use crate::dialect::settings;
@@ -28,6 +28,8 @@ pub struct Quiet {
     pub marker: Option<SignatureId>,
     /// Whether that is so because its speaker said the same to the letter before.
     pub to_the_letter: bool,
+    /// Whether it is one more event of a kind of which there are enough: those are counted.
+    pub counted: bool,
 }
 
 /// What a message says.
@@ -40,6 +42,8 @@ pub(super) enum Said {
     Marker(SignatureId),
     /// What its speaker said before, to the letter.
     Again,
+    /// One event more of a kind that is only counted.
+    Counted(SignatureId),
 }
 
 impl Reader<'_> {
@@ -50,9 +54,9 @@ impl Reader<'_> {
         head: &Header<'_>,
         speaker: usize,
         message: &str,
-        hit: &Hit<'_>,
+        Found { id, captured }: Found,
     ) -> Said {
-        let Some(signature) = self.catalog.signature(hit.id) else {
+        let Some(signature) = self.catalog.signature(id) else {
             return Said::New;
         };
         let role = signature.def.role;
@@ -65,13 +69,12 @@ impl Reader<'_> {
                 .map(|_| key_of(record, &Header::default())),
             line: record.line,
         });
-        let captured = self.captured(hit);
-        let count = self.seen.entry((speaker, hit.id)).or_default();
+        let count = self.seen.entry((speaker, id)).or_default();
         let carries = !captured.figures.is_empty() || captured.exit.is_some();
         // A progress bar's later states say nothing new; figures and ends always may.
         let only_marks = role == Role::Phase && *count > 0 && !carries;
         if only_marks && captured.identity == Identity::default() {
-            return Said::Marker(hit.id);
+            return Said::Marker(id);
         }
         if self.repeats(role, head, speaker, message) {
             return Said::Again;
@@ -81,20 +84,24 @@ impl Reader<'_> {
         if only_marks {
             return Said::New;
         }
-        let count = self.seen.entry((speaker, hit.id)).or_default();
+        let count = self.seen.entry((speaker, id)).or_default();
         *count += 1;
         let count = *count;
         if role == Role::Launch && count <= MAX_SAME {
             // What the launch before it said does not make this one's lines repetitions.
             self.launches += 1;
-            self.seen.retain(|(_, id), _| *id == hit.id);
+            self.seen.retain(|(_, other), _| *other == id);
             self.said.clear();
             self.unknown.clear();
             self.raised.clear();
         }
         if count > MAX_SAME {
             self.repeated += 1;
-            return Said::New;
+            let says_who = captured.identity != Identity::default();
+            return match role {
+                Role::Phase | Role::Note if !says_who => Said::Counted(id),
+                _ => Said::New,
+            };
         }
         if let Some(earlier) = self.completed_by(&signature.def.completes, record.line) {
             earlier.figures.extend(captured.figures);
@@ -107,7 +114,7 @@ impl Reader<'_> {
         }
         let place = place(self.input, record, self.last_stamp.clone());
         let mut event = self.event(place.clone(), speaker, Fact::Known);
-        event.signature = Some(hit.id);
+        event.signature = Some(id);
         event.settings = captured.settings;
         event.settings.extend(settings::parse(message));
         event
@@ -131,7 +138,7 @@ impl Reader<'_> {
         {
             event.figures.extend(inner.figures);
             event.fact = Fact::Traceback(Box::new(quoted));
-            event.signature = Some(hit.id);
+            event.signature = Some(id);
         }
         self.push(event);
         Said::New

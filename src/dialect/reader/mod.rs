@@ -5,6 +5,7 @@
 
 mod context;
 mod exceptions;
+mod found;
 mod keys;
 mod known;
 mod speakers;
@@ -13,6 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use self::context::Context;
+use self::found::Found;
 use self::keys::key_of;
 pub use self::known::Quiet;
 use self::known::Said;
@@ -22,7 +24,6 @@ use super::kept::{self, Kept};
 use super::traceback::{Assembler, Block, Line, Taken, exception_line, looks_like_error};
 use crate::catalog::Catalog;
 use crate::catalog::captures::Identity;
-use crate::catalog::matcher::{Hit, Text};
 use crate::catalog::schema::{self, Role};
 use crate::event::{Event, Fact, InputId, Place, Program, SignatureId, Speaker, TracebackKind};
 use crate::record::Record;
@@ -95,6 +96,8 @@ pub struct Reader<'c> {
     recent: Vec<usize>,
     assembler: Assembler<Mark>,
     blocks: Vec<Block<Mark>>,
+    /// What was found in long messages.
+    long: HashMap<u64, Option<Found>>,
     seen: HashMap<(usize, SignatureId), u32>,
     unknown: HashMap<usize, u32>,
     raised: HashMap<(usize, u64), u32>,
@@ -155,6 +158,7 @@ impl<'c> Reader<'c> {
             recent: vec![usize::MAX; RECENT],
             assembler: Assembler::default(),
             blocks: Vec::new(),
+            long: HashMap::new(),
             seen: HashMap::new(),
             unknown: HashMap::new(),
             raised: HashMap::new(),
@@ -189,23 +193,36 @@ impl<'c> Reader<'c> {
         let said = self.message(record, &head, speaker);
         self.take_blocks();
         self.context.remember(record.line, record.shown.as_bytes());
-        let quiet = |marker, to_the_letter| Quiet {
+        let quiet = Quiet {
             speaker,
-            marker,
-            to_the_letter,
+            marker: None,
+            to_the_letter: false,
+            counted: false,
         };
         let quiet = match said {
-            Said::New => None,
-            Said::Nothing => Some(quiet(None, false)),
-            Said::Marker(id) => Some(quiet(Some(id), false)),
-            Said::Again => Some(quiet(None, true)),
+            Said::New => return None,
+            Said::Nothing => quiet,
+            Said::Marker(id) => Quiet {
+                marker: Some(id),
+                ..quiet
+            },
+            Said::Again => Quiet {
+                to_the_letter: true,
+                ..quiet
+            },
+            Said::Counted(id) => Quiet {
+                marker: Some(id),
+                counted: true,
+                ..quiet
+            },
         };
-        quiet.filter(|_| !stamped && record.repeated == 0)
+        (!stamped && record.repeated == 0).then_some(quiet)
     }
 
     /// Notes a line that says no more than one that was [`Quiet`], while the reader [is idle](Self::is_idle).
-    pub fn echo(&mut self, line: u64, text: &[u8], speaker: usize) {
+    pub fn echo(&mut self, line: u64, text: &[u8], speaker: usize, counted: bool) {
         self.lines = self.lines.max(line);
+        self.repeated += u64::from(counted);
         self.last_speaker = speaker;
         self.note_heard(speaker, line, None);
         if self.context.is_wanted() {
@@ -293,12 +310,8 @@ impl<'c> Reader<'c> {
         let bare = !head.logged && head.label.is_none();
         let key = key_of(record, head);
         let headed = head.logged && head.program != Program::Unknown;
-        let hit = self.catalog.find(Text::Message {
-            text: message.trim_start(),
-            headed,
-            file: head.file,
-        });
-        let ends = hit.as_ref().is_some_and(|h| self.ends_block(h));
+        let found = self.find(message.trim_start(), headed, head.file);
+        let ends = found.as_ref().is_some_and(|found| self.ends_block(found));
         if head.logged && self.assembler.is_open() {
             let bare_key = key_of(record, &Header::default());
             if head.label.is_none() {
@@ -349,8 +362,8 @@ impl<'c> Reader<'c> {
         if taken != Taken::No && !is_head {
             return Said::New;
         }
-        if let Some(hit) = hit {
-            return self.known(record, head, speaker, message, &hit);
+        if let Some(found) = found {
+            return self.known(record, head, speaker, message, found);
         }
         self.benign_intro = None;
         if is_head || taken != Taken::No {
@@ -378,8 +391,8 @@ impl<'c> Reader<'c> {
     }
 
     /// Whether a message stands for itself even where a traceback's message could go on.
-    fn ends_block(&self, hit: &Hit<'_>) -> bool {
-        let Some(def) = self.catalog.signature(hit.id).map(|s| &s.def) else {
+    fn ends_block(&self, found: &Found) -> bool {
+        let Some(def) = self.catalog.signature(found.id).map(|s| &s.def) else {
             return false;
         };
         match def.role {
@@ -387,7 +400,7 @@ impl<'c> Reader<'c> {
             // What only ever stands at the start of a line, such as the banner of a signal, is no part of a message.
             Role::Root => def.at == schema::Site::Message,
             // A table of who failed, as torchrun's, stands below the exception that it belongs to.
-            Role::Note => def.at == schema::Site::Message && !self.captured(hit).victim.is_empty(),
+            Role::Note => def.at == schema::Site::Message && !found.captured.victim.is_empty(),
             _ => false,
         }
     }
