@@ -285,7 +285,8 @@ impl Walk {
                     let past = line_start(window, last.saturating_sub(EDGE));
                     listener.pass(lines.skip(past));
                     self.from = next - past;
-                    if !self.leap(lines, listener) {
+                    // A tier-1 line that waits for its reach to be known is not leapt over.
+                    if hit.is_some() || !self.leap(lines, listener) {
                         full = !lines.more()?;
                     }
                 }
