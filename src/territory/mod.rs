@@ -180,7 +180,14 @@ impl Walk {
             listener.echoed(&[(line.no, shown)]);
             return Ok(true);
         }
-        self.heard = listener.line(&line);
+        self.take(&line, edge, listener);
+        Ok(true)
+    }
+
+    /// Gives a line to the listener, and learns of it.
+    fn take(&mut self, line: &Line<'_>, edge: bool, listener: &mut dyn Listener) {
+        let before = self.heard;
+        self.heard = listener.line(line);
         let launching = self.heard.launching;
         if launching && !before.launching {
             self.repeats.clear();
@@ -191,19 +198,18 @@ impl Walk {
         }
         if launching {
             let listener = &*listener;
-            let always = || listener.always_quiet(&line);
+            let always = || listener.always_quiet(line);
             let voice = listener.quiet().filter(|_| line.skipped == 0);
             let whole = voice.filter(|voice| voice.shown == line.bytes.len() && !voice.counted);
             self.echoes
                 .learn(line.bytes, || whole.map(|voice| voice.speaker), always);
             self.bars.learn(line.bytes, voice, always);
         }
-        self.left = if edge || launching || self.is_new(&line) {
+        self.left = if edge || launching || self.is_new(line) {
             REACH
         } else {
             self.left.saturating_sub(1)
         };
-        Ok(true)
     }
 
     /// Whose a line is that only repeats what was read of it.
@@ -276,8 +282,15 @@ impl Walk {
                     return Ok(());
                 }
                 None if full => {
-                    // A single line fills the window.
-                    self.stand(1);
+                    // A single line fills the window. It counts like a shorter one, unless its end is tier 1.
+                    self.stand(0);
+                    if let Some(line) = lines.next()? {
+                        let gate = self.gates.find(line.bytes);
+                        match gate.is_some_and(|gate| !self.repeats.known(line.bytes, gate)) {
+                            true => self.take(&line, false, listener),
+                            false => listener.pass(1),
+                        }
+                    }
                     return Ok(());
                 }
                 _ => {

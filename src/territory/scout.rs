@@ -208,6 +208,11 @@ mod tests {
             with(&[(9 * UNIT - 5, failure), (UNIT, failure), (6 * UNIT, failure)]),
             with(&[(6 * UNIT, &long), (10, failure)]),
             with(&[(6 * UNIT, &late), (5 * UNIT, failure)]),
+            // As long as a unit, and about as long as what fills the window.
+            with(&[
+                (6 * UNIT, &long[long.len() - UNIT..]),
+                (UNIT / 2, &long[long.len() - UNIT - 40_000..]),
+            ]),
             with(&[
                 (8 * UNIT, "INFO non-default args: {}\n"),
                 (UNIT, "INFO Application startup complete.\n"),

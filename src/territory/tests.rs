@@ -312,7 +312,7 @@ fn a_traceback_in_every_fiftieth_request_does_not_make_everything_territory() {
 }
 
 #[test]
-fn a_line_longer_than_the_window_is_one_line() {
+fn a_line_longer_than_the_window_is_one_line_and_counts_like_a_shorter_one() {
     let text = [
         &serving(1 << 20),
         "INFO ",
@@ -323,4 +323,9 @@ fn a_line_longer_than_the_window_is_one_line() {
     .concat();
     let (read, counted) = walked(text.as_bytes(), usize::MAX);
     assert_eq!(read.len() as u64 + counted, text.lines().count() as u64);
+    let long = serving(1 << 20).lines().count() as u64 + 1;
+    assert!(!read.contains(&long));
+    let failed = text.replace("INFO xxx", "ValueError: xxx");
+    let (read, _) = walked(failed.as_bytes(), usize::MAX);
+    assert!(read.contains(&long) && read.contains(&(long - 200)));
 }
