@@ -207,7 +207,15 @@ fn nodes_of_one_launch_are_no_attempts_of_it() {
     // The second node was started after the first had given up.
     let head = moved("gpu-oom-context", "head.log", "11-29", "14");
     let late = moved("gpu-oom-context", "worker-1.log", "11-29", "15");
-    assert_eq!(examine_texts(&[head, late]).attempts.len(), 1);
+    assert_eq!(examine_texts(&[head.clone(), late]).attempts.len(), 1);
+    // What looks like half a day may be another time zone; a whole day is another launch, whatever its file is called.
+    for (day, hour, attempts) in [("11-29", "23", 1), ("11-30", "14", 2), ("12-30", "14", 2)] {
+        let other = moved("gpu-oom-context", "worker-1.log", day, hour);
+        let report = examine_texts(&[other, head.clone()]);
+        assert_eq!(report.attempts.len(), attempts, "{day} {hour}");
+        let root = report.root.unwrap().place.input;
+        assert!(attempts == 1 || root == "worker-1.log", "{day}: {root}");
+    }
     for folder in ["flagship-a-sglang-context-oom.d", "flagship-a-vllm-context-oom.d"] {
         assert_eq!(
             examine(&[format!("corpus/{folder}").into()]).attempts.len(),

@@ -15,6 +15,10 @@ use crate::event::InputId;
 /// Seconds by which the last words of a launch may trail behind the first ones of the next.
 const TRAILING: f64 = 1.0;
 
+/// Seconds after which a launch is another one wherever it ran. Nodes whose stamps are in different zones, which vLLM's
+/// and SGLang's do not tell, seem to begin up to 14 hours apart.
+const APART: f64 = 14.0 * 3600.0;
+
 /// Which outputs belong to which launch of several in a row.
 #[derive(Debug, Clone, Default)]
 pub struct Rounds {
@@ -71,8 +75,9 @@ impl Rounds {
         let mut places: BTreeSet<String> = BTreeSet::new();
         for whole in wholes {
             let over = end.as_ref().and_then(|end| whole.span.0.seconds_since(end));
-            // A node that comes late is no second launch; the same place again is.
-            if over.is_some_and(|s| s >= -TRAILING) && places.contains(&whole.place) {
+            // A node that comes late is no second launch; the same place again is, and what comes much later.
+            let again = |seconds: f64| seconds >= -TRAILING && places.contains(&whole.place) || seconds > APART;
+            if over.is_some_and(again) {
                 round += 1;
                 end = None;
                 places.clear();
