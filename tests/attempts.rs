@@ -400,3 +400,47 @@ fn a_replica_that_dies_has_failed_though_the_others_serve() {
     let well = examine_texts(&[replica(0, ready), replica(1, ready)]);
     assert_eq!(well.outcome.id(), "healthy");
 }
+
+#[test]
+fn nodes_whose_logs_stand_one_behind_the_other_in_a_stream_ran_beside_each_other() {
+    for (folder, rank) in [
+        ("flagship-a-sglang-context-oom.d", Some(1)),
+        ("flagship-a-vllm-context-oom.d", None),
+    ] {
+        let node = |name: &str| Text::read(format!("corpus/{folder}/{name}.log")).text().to_owned();
+        let marked = |name: &str| -> String {
+            let mark = |line: &str| format!("[pod/llm-{}/engine] {line}\n", &name[5..]);
+            node(name).lines().map(mark).collect()
+        };
+        let streams = [
+            node("node-a") + &node("node-b"),
+            node("node-b") + &node("node-a"),
+            marked("node-a") + &marked("node-b"),
+            marked("node-b") + &marked("node-a"),
+        ];
+        for (n, stream) in streams.into_iter().enumerate() {
+            let report = examine_texts(&[Text::new("pods.log", stream)]);
+            assert_eq!(report.attempts.len(), 1, "{folder} {n}");
+            assert_eq!(
+                report.cause.map(|c| c.id).as_deref(),
+                Some("gpu-oom.context"),
+                "{folder} {n}"
+            );
+            let root = report.root.unwrap().place;
+            assert!(rank.is_none() || root.rank == rank, "{folder} {n}: {:?}", root.rank);
+            assert!(
+                n < 2 || root.node.as_deref() == Some("llm-b"),
+                "{folder} {n}: {:?}",
+                root.node
+            );
+        }
+    }
+    // A later run in front of an earlier one is no node of it.
+    let run = |n: usize| {
+        moved("safetensors-truncated", "run.log", "11-29", &(13 + n).to_string())
+            .text()
+            .to_owned()
+    };
+    let report = examine_texts(&[Text::new("serve.log", run(2) + &run(1))]);
+    assert_eq!(report.attempts.len(), 2);
+}

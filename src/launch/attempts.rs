@@ -1,7 +1,7 @@
 //! Where one launch ends and the next begins.
 //!
 //! Owns the splitting of restarts. A launch line is a restart only when the launch before it got somewhere or failed
-//! and its processes are not heard again; two servers side by side are one attempt. The parts of a rotated log, and the
+//! and its processes are not heard again, and when it follows that in time; two servers side by side are one attempt. The parts of a rotated log, and the
 //! two streams of one program, are one output; launches in outputs of their own are told apart by `rounds`.
 
 use std::collections::{HashMap, HashSet};
@@ -14,6 +14,7 @@ use super::{Placed, Source};
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
 use crate::event::{Fact, InputId, TracebackKind};
+use crate::time::Stamp;
 
 /// Events of an earlier process that may still trail behind a restart (buffered output of the dying one).
 const TRAILING: usize = 12;
@@ -125,6 +126,7 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
     }
     // The nodes of a launch of several that have begun in the current attempt.
     let mut begun: HashSet<String> = HashSet::new();
+    let mut hours = Hours::default();
     for (at, &index) in own.iter().enumerate() {
         let Some(placed) = events.get(index) else { continue };
         to_come.entry(placed.process).and_modify(|n| *n -= 1);
@@ -138,9 +140,10 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
             }
             let node = node_of_several(events, own.get(at..).unwrap_or_default());
             let another = node.is_some_and(|node| begun.insert(node)) && begun.len() > 1;
+            let from_here = own.get(at..).unwrap_or_default();
             match &current {
-                // One more node of the same launch, in a stream that holds them all.
-                Some(_) if another => {}
+                // One more node of the same launch, in a stream that holds them all, one behind the other or mixed.
+                Some(_) if another || hours.run_on(events, from_here) => {}
                 // The bare NCCL start of an engine launch is not a launch of its own.
                 Some(started) if started.progressed && started.engine => {
                     let old = started.process;
@@ -152,6 +155,7 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
                             .into_iter()
                             .collect();
                         current = Some(Started::new(placed.process, program));
+                        hours = Hours::default();
                     }
                 }
                 Some(started) if started.engine => {}
@@ -164,8 +168,45 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
                 _ => is_failure(&placed.event.fact),
             };
         }
+        hours.add(placed);
     }
     starts
+}
+
+/// Seconds by which lines of one program may be out of order.
+const DISORDER: f64 = 1.0;
+
+/// From when to when an attempt has been heard, by its stamps.
+#[derive(Default)]
+struct Hours(Option<(Stamp, Stamp)>);
+
+impl Hours {
+    fn add(&mut self, placed: &Placed) {
+        let Some(now) = &placed.event.place.time else { return };
+        let before = |a: &Stamp, b: &Stamp| b.seconds_since(a).is_some_and(|seconds| seconds > 0.0);
+        match &mut self.0 {
+            None => self.0 = Some((now.clone(), now.clone())),
+            Some((first, _)) if before(now, first) => first.clone_from(now),
+            Some((_, last)) if before(last, now) => last.clone_from(now),
+            Some(_) => {}
+        }
+    }
+
+    /// Whether the launch that begins with the first of these events ran beside what was heard so far: it began before
+    /// that ended and was heard after that began. A restart follows what it restarts.
+    fn run_on(&self, events: &[Placed], from: &[usize]) -> bool {
+        let Some((first, last)) = &self.0 else { return false };
+        let mut times = from
+            .iter()
+            .take(SETTINGS_WITHIN)
+            .filter_map(|i| events.get(*i)?.event.place.time.as_ref());
+        let begins = times.next();
+        begins.is_some_and(|begins| last.seconds_since(begins).is_some_and(|seconds| seconds > DISORDER))
+            && begins
+                .into_iter()
+                .chain(times)
+                .any(|time| time.seconds_since(first).is_some_and(|seconds| seconds >= 0.0))
+    }
 }
 
 /// Events after the first line of a launch among which its settings are looked for.
