@@ -1,8 +1,9 @@
 //! Where one launch ends and the next begins.
 //!
-//! Owns the splitting of restarts. A launch line is a restart only when the launch before it got somewhere or failed
-//! and its processes are not heard again, and when it follows that in time; two servers side by side are one attempt. The parts of a rotated log, and the
-//! two streams of one program, are one output; launches in outputs of their own are told apart by `rounds`.
+//! Owns the splitting of restarts. A launch line is a restart only when the launch before it got somewhere or failed,
+//! its processes are not heard again, and it follows that launch in time; two servers side by side are one attempt. The
+//! parts of a rotated log, and the two streams of one program, are one output; launches in outputs of their own are told
+//! apart by `rounds`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
