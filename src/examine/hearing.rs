@@ -6,7 +6,7 @@
 use std::io::{self, Read};
 
 use super::{Examiner, Open};
-use crate::dialect::reader::Quiet;
+use crate::dialect::reader::{Quiet, Said};
 use crate::intake::{Line, LineReader};
 use crate::territory::{Heard, Listener, Voice};
 
@@ -92,7 +92,8 @@ impl Listener for Examiner<'_> {
     }
 
     fn quiet(&self) -> Option<Voice> {
-        let (Quiet { speaker, counted, .. }, shown) = self.quiet?;
+        let (Quiet { speaker, said }, shown) = self.quiet?;
+        let counted = matches!(said, Said::Counted(_));
         Some(Voice {
             speaker,
             shown,
@@ -101,8 +102,12 @@ impl Listener for Examiner<'_> {
     }
 
     fn always_quiet(&self, line: &Line<'_>) -> bool {
-        self.quiet
-            .is_some_and(|(quiet, _)| !quiet.to_the_letter && self.catalog.holds_only(line.bytes, quiet.marker))
+        let marker = match self.quiet.map(|(quiet, _)| quiet.said) {
+            Some(Said::Nothing) => None,
+            Some(Said::Marker(id) | Said::Counted(id)) => Some(id),
+            Some(Said::New | Said::Again) | None => return false,
+        };
+        self.catalog.holds_only(line.bytes, marker)
     }
 
     fn echo(&mut self, line: u64, shown: &[u8], voice: Voice) {

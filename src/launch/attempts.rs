@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use super::files::output;
 use super::processes::{ProcessId, Processes};
+use super::relation::{Span, both};
 use super::rounds::Rounds;
 use super::{Placed, Source};
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
 use crate::event::{Fact, InputId, TracebackKind};
-use crate::time::Stamp;
 
 /// Events of an earlier process that may still trail behind a restart (buffered output of the dying one).
 const TRAILING: usize = 12;
@@ -139,9 +139,9 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
                 current.get_or_insert_with(|| Started::new(placed.process, program));
                 continue;
             }
-            let node = node_of_several(events, own.get(at..).unwrap_or_default());
-            let another = node.is_some_and(|node| begun.insert(node)) && begun.len() > 1;
             let from_here = own.get(at..).unwrap_or_default();
+            let node = node_of_several(events, from_here);
+            let another = node.is_some_and(|node| begun.insert(node)) && begun.len() > 1;
             match &current {
                 // One more node of the same launch, in a stream that holds them all, one behind the other or mixed.
                 Some(_) if another || hours.run_on(events, from_here) => {}
@@ -152,9 +152,7 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
                     let heard = to_come.get(&old).copied().unwrap_or(0);
                     if !other || heard <= TRAILING {
                         starts.push(index);
-                        begun = node_of_several(events, own.get(at..).unwrap_or_default())
-                            .into_iter()
-                            .collect();
+                        begun = node_of_several(events, from_here).into_iter().collect();
                         current = Some(Started::new(placed.process, program));
                         hours = Hours::default();
                     }
@@ -179,18 +177,16 @@ const DISORDER: f64 = 1.0;
 
 /// From when to when an attempt has been heard, by its stamps.
 #[derive(Default)]
-struct Hours(Option<(Stamp, Stamp)>);
+struct Hours(Option<Span>);
 
 impl Hours {
     fn add(&mut self, placed: &Placed) {
         let Some(now) = &placed.event.place.time else { return };
-        let before = |a: &Stamp, b: &Stamp| b.seconds_since(a).is_some_and(|seconds| seconds > 0.0);
-        match &mut self.0 {
-            None => self.0 = Some((now.clone(), now.clone())),
-            Some((first, _)) if before(now, first) => first.clone_from(now),
-            Some((_, last)) if before(last, now) => last.clone_from(now),
-            Some(_) => {}
-        }
+        let now = (now.clone(), now.clone());
+        self.0 = Some(match self.0.take() {
+            Some(heard) => both(heard, now),
+            None => now,
+        });
     }
 
     /// Whether the launch that begins with the first of these events ran beside what was heard so far: it began before

@@ -4,35 +4,31 @@
 //! them together are one line of many kilobytes, of which the last state counts. Those of one form differ in figures
 //! alone. Never decides that a line says nothing: that is the reader's answer.
 
-use std::collections::HashMap;
-
 use memchr::memchr;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::Voice;
+use super::forms::Forms;
 
 /// Bytes at the beginning of a line in which a first state and its end must stand.
 const HEAD: usize = 512;
-/// Lines of one form that are read before the others only repeat them.
-const COPIES: u8 = 2;
 /// Forms remembered.
 const FORMS: usize = 1 << 12;
 /// Bytes that are looked at together.
 const BLOCK: usize = 1024;
 
 /// Forms of lines with bars that said nothing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Bars {
-    forms: HashMap<u64, Form>,
+    forms: Forms<Voice>,
 }
 
-#[derive(Debug)]
-struct Form {
-    voice: Voice,
-    /// Lines of it that said nothing.
-    copies: u8,
-    /// Whether its figures matter, so that each line of it is read.
-    figures: bool,
+impl Default for Bars {
+    fn default() -> Self {
+        Self {
+            forms: Forms::new(FORMS),
+        }
+    }
 }
 
 impl Bars {
@@ -41,30 +37,18 @@ impl Bars {
         if self.forms.is_empty() {
             return None;
         }
-        let form = self.forms.get(&key(line)?)?;
-        (form.copies >= COPIES && !form.figures).then_some(form.voice)
+        let form = self.forms.get(key(line)?)?;
+        form.whose().filter(|_| !form.figures)
     }
 
     /// Counts a line that was read, if it is of the kind that is remembered here and said nothing: then `quiet` tells
     /// whose it is. `always` says whether any line of its form says nothing; it is asked before others are not read.
     pub(super) fn learn(&mut self, line: &[u8], quiet: Option<Voice>, always: impl FnOnce() -> bool) {
-        let Some(voice) = quiet else { return };
-        let Some(key) = key(line) else { return };
-        if self.forms.len() >= FORMS && !self.forms.contains_key(&key) {
-            return;
+        if let Some(voice) = quiet
+            && let Some(key) = key(line)
+        {
+            self.forms.count(key, voice, always);
         }
-        let form = self.forms.entry(key).or_insert(Form {
-            voice,
-            copies: 0,
-            figures: false,
-        });
-        // A line without a speaker of its own may be another's.
-        form.copies = match form.voice == voice {
-            true => COPIES.min(form.copies + 1),
-            false => 0,
-        };
-        form.voice = voice;
-        form.figures |= form.copies == COPIES && !always();
     }
 
     /// Forgets everything.
@@ -93,6 +77,7 @@ fn key(line: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::territory::forms::COPIES;
 
     const VOICE: Voice = Voice {
         speaker: 7,

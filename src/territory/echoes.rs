@@ -5,16 +5,13 @@
 //! figures alone, or in nothing where figures matter, and are noted as heard. Never decides that a line says nothing:
 //! that is the reader's answer.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use memchr::memmem;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use super::forms::Forms;
+
 /// Ends the part of a line that names its process.
 const MARK: &[u8] = b"NCCL INFO ";
-/// Lines of one process and form that are read before the others are echoes.
-const COPIES: u8 = 2;
 /// Bytes of the longest line that can be one.
 const LONGEST: usize = 256;
 /// Bytes that are looked at together.
@@ -25,26 +22,17 @@ const FORMS: usize = 1 << 16;
 /// Forms of lines that said nothing, and single lines of forms in which the figures matter, with their speakers.
 #[derive(Debug)]
 pub(super) struct Echoes {
-    forms: HashMap<u64, Form, BuildHasherDefault<Same>>,
+    forms: Forms<usize>,
     /// Where the mark ended in the last line; most lines of a log are alike in this.
     behind_mark: usize,
     /// Room for a line and a word behind it.
     masked: [u8; LONGEST + WORD],
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Form {
-    speaker: usize,
-    /// Lines of it that said nothing.
-    copies: u8,
-    /// Whether its figures matter: then only a line that was read to the letter is known.
-    to_the_letter: bool,
-}
-
 impl Default for Echoes {
     fn default() -> Self {
         Self {
-            forms: HashMap::default(),
+            forms: Forms::new(FORMS),
             behind_mark: 0,
             masked: [0; LONGEST + WORD],
         }
@@ -55,11 +43,12 @@ impl Echoes {
     /// The speaker of a line that only repeats what was read of it.
     pub(super) fn speaker(&mut self, line: &[u8]) -> Option<usize> {
         let key = self.key(line)?;
-        let mut form = self.forms.get(&key)?;
-        if form.to_the_letter {
-            form = self.forms.get(&letters(line))?;
+        let mut form = self.forms.get(key)?;
+        // Where its figures matter, only a line that was read to the letter is known.
+        if form.figures {
+            form = self.forms.get(letters(line))?;
         }
-        (form.copies >= COPIES).then_some(form.speaker)
+        form.whose()
     }
 
     /// Counts a line that was read, if it is of the kind that is remembered here and said nothing: then `quiet` tells
@@ -67,32 +56,9 @@ impl Echoes {
     pub(super) fn learn(&mut self, line: &[u8], quiet: impl FnOnce() -> Option<usize>, always: impl FnOnce() -> bool) {
         let Some(key) = self.key(line) else { return };
         let Some(speaker) = quiet() else { return };
-        let known = self.forms.get(&key).map_or(0, |form| form.copies);
-        let Some(form) = self.count(key, speaker) else { return };
-        form.to_the_letter |= form.copies == COPIES && known < COPIES && !always();
-        if form.to_the_letter {
-            form.copies = 0;
-            self.count(letters(line), speaker);
+        if self.forms.count(key, speaker, always) {
+            self.forms.count(letters(line), speaker, || true);
         }
-    }
-
-    /// Counts one more line under a key, if there is room.
-    fn count(&mut self, key: u64, speaker: usize) -> Option<&mut Form> {
-        if self.forms.len() >= FORMS && !self.forms.contains_key(&key) {
-            return None;
-        }
-        let form = self.forms.entry(key).or_insert(Form {
-            speaker,
-            copies: 0,
-            to_the_letter: false,
-        });
-        // A line without a speaker of its own may be another's.
-        form.copies = match form.speaker == speaker {
-            true => COPIES.min(form.copies + 1),
-            false => 0,
-        };
-        form.speaker = speaker;
-        Some(form)
     }
 
     /// Forgets everything.
@@ -126,27 +92,10 @@ fn letters(line: &[u8]) -> u64 {
     xxh3_64_with_seed(line, 1)
 }
 
-/// A hasher for what is a hash already.
-#[derive(Debug, Default)]
-struct Same(u64);
-
-impl Hasher for Same {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3_64_with_seed(bytes, self.0);
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::territory::forms::COPIES;
 
     const LINE: &[u8] = b"node-a:4101:5101 [1] NCCL INFO Channel 03/0 : 11[1] -> 12[2] via P2P/CUMEM";
 

@@ -13,6 +13,7 @@
 
 mod bars;
 mod echoes;
+mod forms;
 mod gates;
 mod repeats;
 mod scout;
@@ -124,7 +125,7 @@ impl Walk {
 
     /// Lets the walk look for tier-1 lines with several threads, where there are any.
     pub fn look_ahead(&mut self, ahead: &Ahead) {
-        self.scouts = Scouts::are_free().then(|| Scouts::of(ahead.clone()));
+        self.scouts = Scouts::are_worth_it(ahead).then(|| Scouts::of(ahead.clone()));
     }
 
     /// Gives `listener` the next line that is to be read, or looks through a window for one. `false` at the end.

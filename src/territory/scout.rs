@@ -62,16 +62,15 @@ impl Scouts {
         }
     }
 
-    /// Whether there are threads for scouts: one that examines one file of many is not to wait for others.
-    pub(super) fn are_free() -> bool {
-        rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1
+    /// Whether a file is large enough for scouts and there are threads for them: one that examines one file of many is
+    /// not to wait for others. The size is asked first, because the threads start when they are counted.
+    pub(super) fn are_worth_it(ahead: &Ahead) -> bool {
+        units(ahead.size()) >= FEWEST && rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1
     }
 
     /// How far behind the line at byte `from` a walk may go on, if that is further than `reached`.
     pub(super) fn look(&mut self, walk: &Walk, from: u64, reached: u64) -> Option<Leap> {
-        let left = usize::try_from(self.ahead.size().saturating_sub(from)).unwrap_or(usize::MAX);
-        // The end of a source is read in any case.
-        let units = (left.saturating_sub(2 * UNIT) / UNIT).min(self.units);
+        let units = units(self.ahead.size().saturating_sub(from)).min(self.units);
         if from < self.not_before || units < FEWEST {
             return None;
         }
@@ -105,6 +104,12 @@ impl Scouts {
     pub(super) fn leap(&self, leap: &Leap, reached: u64) {
         self.ahead.pass(leap.to - reached);
     }
+}
+
+/// The units of so many bytes at the end of a file; the last two are read in any case.
+fn units(bytes: u64) -> usize {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    bytes.saturating_sub(2 * UNIT) / UNIT
 }
 
 /// Looks through the lines that begin in one unit. `None` if one of them is tier 1, or if that cannot be told.

@@ -24,16 +24,13 @@ const RECORD_LINES: u64 = 120;
 pub struct Quiet {
     /// The number of its speaker.
     pub speaker: usize,
-    /// The marker that it holds, which its speaker gave before.
-    pub marker: Option<SignatureId>,
-    /// Whether that is so because its speaker said the same to the letter before.
-    pub to_the_letter: bool,
-    /// Whether it is one more event of a kind of which there are enough: those are counted.
-    pub counted: bool,
+    /// What it says.
+    pub said: Said,
 }
 
 /// What a message says.
-pub(super) enum Said {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
     /// Something new.
     New,
     /// Nothing that any signature knows.
@@ -69,10 +66,9 @@ impl Reader<'_> {
                 .map(|_| key_of(record, &Header::default())),
             line: record.line,
         });
-        let count = self.seen.entry((speaker, id)).or_default();
         let carries = !captured.figures.is_empty() || captured.exit.is_some();
         // A progress bar's later states say nothing new; figures and ends always may.
-        let only_marks = role == Role::Phase && *count > 0 && !carries;
+        let only_marks = role == Role::Phase && !carries && self.seen.contains_key(&(speaker, id));
         if only_marks && captured.identity == Identity::default() {
             return Said::Marker(id);
         }

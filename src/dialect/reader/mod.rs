@@ -16,8 +16,7 @@ use std::sync::Arc;
 use self::context::Context;
 use self::found::Found;
 use self::keys::key_of;
-pub use self::known::Quiet;
-use self::known::Said;
+pub use self::known::{Quiet, Said};
 use self::speakers::MAX_SPEAKERS;
 use super::header::{self, Header, Level};
 use super::kept::{self, Kept};
@@ -193,30 +192,7 @@ impl<'c> Reader<'c> {
         let said = self.message(record, &head, speaker);
         self.take_blocks();
         self.context.remember(record.line, record.shown.as_bytes());
-        let quiet = Quiet {
-            speaker,
-            marker: None,
-            to_the_letter: false,
-            counted: false,
-        };
-        let quiet = match said {
-            Said::New => return None,
-            Said::Nothing => quiet,
-            Said::Marker(id) => Quiet {
-                marker: Some(id),
-                ..quiet
-            },
-            Said::Again => Quiet {
-                to_the_letter: true,
-                ..quiet
-            },
-            Said::Counted(id) => Quiet {
-                marker: Some(id),
-                counted: true,
-                ..quiet
-            },
-        };
-        (!stamped && record.repeated == 0).then_some(quiet)
+        (said != Said::New && !stamped && record.repeated == 0).then_some(Quiet { speaker, said })
     }
 
     /// Notes a line that says no more than one that was [`Quiet`], while the reader [is idle](Self::is_idle).
