@@ -29,7 +29,7 @@ fn main() {
 }
 
 fn catalog() -> &'static Catalog {
-    Catalog::shared().expect("the catalog loads")
+    Catalog::shared()
 }
 
 /// A launch, 90 KB of serving, and a launch that dies in graph capture: 200 KB.
@@ -214,5 +214,5 @@ fn whole(bencher: Bencher<'_, '_>) {
 /// What each start of the program costs.
 #[divan::bench]
 fn rules() -> Catalog {
-    Catalog::load().expect("the catalog loads")
+    Catalog::built_in()
 }

@@ -65,7 +65,7 @@ pub fn page(catalog: &Catalog, id: &str) -> Option<String> {
         cause_page(&mut page, catalog, cause);
     } else if let Some((id, meaning)) = PHASES.iter().find(|(phase, _)| *phase == id) {
         phase_page(&mut page, catalog, id, meaning);
-    } else if let Some(signature) = catalog.signatures().iter().find(|s| s.def.id == id) {
+    } else if let Some(signature) = catalog.signatures().find(|s| s.def.id == id) {
         signature_page(&mut page, catalog, signature);
     } else if let Some(remedy) = catalog.remedies().iter().find(|r| r.id == id) {
         remedy_page(&mut page, catalog, remedy);
@@ -102,7 +102,7 @@ pub fn nearest(catalog: &Catalog, id: &str) -> Vec<String> {
 pub fn ids(catalog: &Catalog) -> impl Iterator<Item = &str> {
     let causes = catalog.causes().iter().map(|cause| cause.id.as_str());
     let phases = PHASES.iter().map(|(id, _)| *id);
-    let signatures = catalog.signatures().iter().map(|signature| signature.def.id.as_str());
+    let signatures = catalog.signatures().map(|signature| signature.def.id.as_str());
     let remedies = catalog.remedies().iter().map(|remedy| remedy.id.as_str());
     causes.chain(phases).chain(signatures).chain(remedies)
 }
@@ -361,7 +361,7 @@ mod tests {
     use crate::report::text;
 
     fn catalog() -> &'static Catalog {
-        Catalog::shared().unwrap()
+        Catalog::shared()
     }
 
     #[test]

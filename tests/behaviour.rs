@@ -39,7 +39,7 @@ fn cause(report: &Report) -> (&str, f64) {
 
 /// Whether the report admits that it does not know: no strong cause, and a way to learn more.
 fn admits_ignorance(report: &Report) {
-    let catalog = Catalog::shared().unwrap();
+    let catalog = Catalog::shared();
     if let Some(cause) = &report.cause {
         assert!(catalog.strength(&cause.id) < Strength::Strong, "{cause:?}");
         assert!(cause.confidence < 0.7, "{cause:?}");

@@ -63,7 +63,7 @@ fn the_verdict_does_not_depend_on_the_order_of_files() {
         let Some(folder) = case.folder() else { continue };
         let found = coroner::intake::discover(&[folder], &coroner::intake::Limits::default());
         let told = |inputs: &[coroner::intake::InputSpec]| {
-            let catalog = coroner::catalog::Catalog::shared().unwrap();
+            let catalog = coroner::catalog::Catalog::shared();
             let report = coroner::examine(catalog, inputs, &coroner::Options::default());
             let cause = report.cause.map(|c| (c.id, c.confidence));
             let root = report.root.map(|r| (r.place.input, r.place.line, r.place.process));

@@ -106,7 +106,7 @@ fn dictionary() -> &'static [String] {
             "pid=-9223372036854775808",
             "\u{1}",
         ];
-        let signatures = Catalog::shared().unwrap().signatures().iter();
+        let signatures = Catalog::shared().signatures();
         let mut words: Vec<String> = signatures.flat_map(|s| s.def.literal.clone()).collect();
         words.extend(GRAMMAR.map(str::to_owned));
         words.sort();

@@ -274,7 +274,7 @@ fn a_log_that_stops_tells_how_long_each_process_is_silent() {
             now: now.map(|t| coroner::time::Stamp::dated(t.parse().unwrap())),
             ..coroner::Options::default()
         };
-        coroner::examine(coroner::catalog::Catalog::shared().unwrap(), &inputs, &options)
+        coroner::examine(coroner::catalog::Catalog::shared(), &inputs, &options)
     };
     let silent = |report: &Report| report.findings.iter().filter(|f| f.id == "stuck.silent").count();
     let collected = report(Some("2026-11-29T15:37:47"));

@@ -90,7 +90,7 @@ fn one_line(text: &str) -> String {
 }
 
 fn samples() -> Vec<&'static str> {
-    let signatures = Catalog::shared().unwrap().signatures().iter();
+    let signatures = Catalog::shared().signatures();
     let roots = signatures.filter(|s| s.def.role == Role::Root);
     roots.flat_map(|s| s.def.matches.iter().map(String::as_str)).collect()
 }

@@ -94,7 +94,7 @@ proptest! {
 #[test]
 fn a_log_cut_before_its_root_names_no_other_mechanism() {
     const CUTS: u64 = 6;
-    let catalog = Catalog::shared().unwrap();
+    let catalog = Catalog::shared();
     let mut faults = Vec::new();
     for case in cases().iter().filter(|case| case.outcome == "failed") {
         let (Some(path), Some(&root)) = (case.log(), case.root_lines.iter().min()) else {

@@ -188,7 +188,7 @@ fn sampled(catalog: &Catalog, fragment: &str) -> Option<SignatureId> {
             None => false,
         })
     };
-    let signatures = catalog.signatures().iter().enumerate();
+    let signatures = catalog.signatures().enumerate();
     let holding = signatures.filter(|(_, s)| s.def.matches.iter().any(holds));
     // A failure's signature says more than a marker that happens to quote the same words.
     let rank = |role: Role| match role {

@@ -1,71 +1,60 @@
 //! Which of many literals stand in a text.
 //!
-//! Owns the index over four bytes of each literal and the search with it. An automaton over as many texts would be
-//! larger than the processor's caches and take longer to build than most logs take to read; here each position of a
-//! text costs one look at a table of 8 KiB. Never knows whose the literals are.
+//! Owns the search. An automaton over as many texts would be larger than the processor's caches and take longer to build
+//! than most logs take to read; here each position of a text costs one look at a table of 8 KiB (see `index`). Never
+//! knows whose the literals are.
 
-/// Bytes of a literal that the index holds.
-const GRAM: usize = 4;
-/// Bits of the table that a gram is looked up in first, as a power of two.
-const BITS: u32 = 16;
+use std::borrow::Cow;
 
-/// Lines as every log has them. What stands in them is a poor thing to look for.
-const COMMON: &str = "\
-(APIServer pid=1) INFO 11-25 12:30:45 [loggers.py:127] Engine 000: Avg prompt throughput: 10.0 tokens/s, \
-Running: 0 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.0%, Prefix cache hit rate: 0.0%\n\
-(Worker_TP0 pid=11) ERROR 11-25 12:00:00 [multiproc_executor.py:1007] \
-  File \"/usr/local/lib/python3.12/dist-packages/vllm/v1/executor/worker.py\", line 12, in __init__\n\
-    return self.model_runner.load_model(self.vllm_config, *args, **kwargs)\n\
-(EngineCore pid=200) INFO:     10.0.0.1:40000 - \"POST /v1/chat/completions HTTP/1.1\" 200 OK\n\
-Traceback (most recent call last): RuntimeError: Exception: failed with error: the value of the process is not \
-Scheduler hit an exception: during handling of the above exception, another exception occurred:\n\
-[2026-11-25 12:00:14 TP1] Decode batch. #running-req: 1, #token: 9, token usage: 0.02, cuda graph: True\n\
-node-a:4104:5104 [4] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read NET/IB : GPU Direct RDMA Enabled\n\
-torch.distributed.elastic sglang.srt.managers python3 ray.exceptions Capturing CUDA graphs model_path='/models', \
-tensor_parallel_size=2, max_model_len=4096, quantization=None, enable_prefix_caching=True, trust_remote_code=False";
+use super::index::{self, Marks, Tables};
 
-/// A set of literals, each of four bytes or more.
+/// A set of literals; one that is shorter than four bytes is never found.
+#[derive(Clone)]
 pub struct Literals {
-    texts: Vec<String>,
+    /// The literals, one behind the other.
+    text: Cow<'static, str>,
+    /// Where each ends in the text, bytes.
+    ends: Cow<'static, [u32]>,
     /// The grams by their hashes.
-    marks: Marks,
+    marks: Cow<'static, Marks>,
     /// Grams in order, each with its literal and its place in it.
-    grams: Vec<(u32, u32, u32)>,
+    grams: Cow<'static, [(u32, u32, u32)]>,
+}
+
+impl From<Tables> for Literals {
+    fn from(tables: Tables) -> Self {
+        Self {
+            text: tables.text.into(),
+            ends: tables.ends.into(),
+            marks: Cow::Owned(tables.marks),
+            grams: tables.grams.into(),
+        }
+    }
 }
 
 impl Literals {
-    /// Indexes the literals; one that is shorter than four bytes is never found.
-    pub fn new(texts: Vec<String>) -> Self {
-        let mut common = Marks::default();
-        grams(COMMON.as_bytes()).for_each(|(_, gram)| common.add(gram));
-        let mut marks = Marks::default();
-        let mut entries = Vec::with_capacity(texts.len());
-        for (slot, text) in texts.iter().enumerate() {
-            let weights: Vec<u32> = text.bytes().map(commonness).collect();
-            let rarest = grams(text.as_bytes())
-                .zip(weights.windows(GRAM))
-                .min_by_key(|((_, gram), weights)| (common.has(*gram), weights.iter().sum::<u32>()))
-                .map(|(rarest, _)| rarest);
-            let Some((at, gram)) = rarest else { continue };
-            marks.add(gram);
-            entries.push((gram, slot as u32, at as u32));
-        }
-        entries.sort_unstable();
+    /// Tables that were made before, as [`index::tables`] makes them.
+    pub const fn of_tables(
+        text: &'static str,
+        ends: &'static [u32],
+        marks: &'static Marks,
+        grams: &'static [(u32, u32, u32)],
+    ) -> Self {
         Self {
-            texts,
-            marks,
-            grams: entries,
+            text: Cow::Borrowed(text),
+            ends: Cow::Borrowed(ends),
+            marks: Cow::Borrowed(marks),
+            grams: Cow::Borrowed(grams),
         }
     }
 
     /// A literal by its number.
     pub fn text(&self, slot: u32) -> &str {
-        self.texts.get(slot as usize).map_or("", String::as_str)
-    }
-
-    /// All literals, by their numbers.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.texts.iter().map(String::as_str)
+        let slot = slot as usize;
+        let start = slot.checked_sub(1).and_then(|before| self.ends.get(before));
+        let end = self.ends.get(slot).map(|end| *end as usize);
+        let range = start.map_or(0, |start| *start as usize)..end.unwrap_or_default();
+        self.text.get(range).unwrap_or_default()
     }
 
     /// The literals that stand in `text`, each with the byte at which it first does, in no order.
@@ -73,7 +62,7 @@ impl Literals {
         let bytes = text.as_bytes();
         let mut found: Vec<(u32, usize)> = Vec::new();
         let mut from = 0;
-        while let Some((at, gram)) = self.marks.first(bytes, from) {
+        while let Some((at, gram)) = first(&self.marks, bytes, from) {
             from = at + 1;
             let first = self.grams.partition_point(|(g, ..)| *g < gram);
             let same = self.grams.get(first..).unwrap_or_default();
@@ -94,59 +83,12 @@ impl Literals {
     }
 }
 
-/// Each four bytes of a text, with their place.
-fn grams(bytes: &[u8]) -> impl Iterator<Item = (usize, u32)> {
-    bytes
-        .windows(GRAM)
-        .filter_map(|window| window.first_chunk().map(|gram| u32::from_le_bytes(*gram)))
-        .enumerate()
-}
-
-/// A set of grams, which may seem to have some more.
-struct Marks([u64; 1 << (BITS - 6)]);
-
-impl Default for Marks {
-    fn default() -> Self {
-        Self([0; 1 << (BITS - 6)])
-    }
-}
-
-impl Marks {
-    fn add(&mut self, gram: u32) {
-        let (word, bit) = Self::place(gram);
-        if let Some(word) = self.0.get_mut(word) {
-            *word |= 1 << bit;
-        }
-    }
-
-    /// The first gram from this byte on that the set has. A loop of its own, which keeps all it needs in registers.
-    #[inline(never)]
-    fn first(&self, bytes: &[u8], from: usize) -> Option<(usize, u32)> {
-        let mut rest = grams(bytes.get(from..)?);
-        rest.find(|(_, gram)| self.has(*gram))
-            .map(|(at, gram)| (from + at, gram))
-    }
-
-    fn has(&self, gram: u32) -> bool {
-        let (word, bit) = Self::place(gram);
-        self.0.get(word).is_some_and(|word| word >> bit & 1 == 1)
-    }
-
-    fn place(gram: u32) -> (usize, u32) {
-        let hash = gram.wrapping_mul(0x9e37_79b1) >> (u32::BITS - BITS);
-        ((hash >> 6) as usize, hash & 63)
-    }
-}
-
-/// How often a byte stands in logs, roughly.
-const fn commonness(byte: u8) -> u32 {
-    match byte {
-        b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' | b' ' => 9,
-        b'0'..=b'9' | b'l' | b'd' | b'c' | b'm' | b'p' | b'u' => 7,
-        b'a'..=b'z' | b'.' | b':' | b',' | b'-' | b'_' | b'/' | b'=' => 5,
-        b'A'..=b'Z' => 3,
-        _ => 2,
-    }
+/// The first gram of a text from this byte on that has a mark. A loop of its own, which keeps all it needs in registers.
+#[inline(never)]
+fn first(marks: &Marks, bytes: &[u8], from: usize) -> Option<(usize, u32)> {
+    let mut rest = index::grams(bytes.get(from..)?);
+    rest.find(|(_, gram)| index::has(marks, *gram))
+        .map(|(at, gram)| (from + at, gram))
 }
 
 #[cfg(test)]
@@ -154,7 +96,7 @@ mod tests {
     use super::*;
 
     fn literals(texts: &[&str]) -> Literals {
-        Literals::new(texts.iter().map(|t| (*t).to_owned()).collect())
+        index::tables(texts.iter().copied()).into()
     }
 
     #[test]
@@ -182,15 +124,11 @@ mod tests {
 
     #[test]
     fn every_literal_of_the_catalog_finds_itself() {
-        let catalog = crate::catalog::Catalog::load().unwrap();
-        let mut texts: Vec<String> = catalog
-            .signatures()
-            .iter()
-            .flat_map(|s| s.def.literal.clone())
-            .collect();
+        let catalog = crate::catalog::Catalog::built_in();
+        let mut texts: Vec<String> = catalog.signatures().flat_map(|s| s.def.literal.clone()).collect();
         texts.sort();
         texts.dedup();
-        let set = Literals::new(texts.clone());
+        let set = Literals::from(index::tables(texts.iter().map(String::as_str)));
         let stands = |found: &[(u32, usize)], slot: usize| found.iter().any(|(s, at)| *s as usize == slot && *at == 3);
         for (slot, text) in texts.iter().enumerate() {
             let line = format!("-> {text} ...");

@@ -3,14 +3,15 @@
 //! Owns the literal filter and the choice among the signatures that match one text. Never sees more than
 //! that text: order, time and processes are the verdict's.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::sync::OnceLock;
 
-use super::Strength;
+use super::causes::{Causes, Strength};
 use super::literals::Literals;
 use super::pattern::Pattern;
 use super::schema::{Role, SignatureDef, Site};
+use super::signatures::Signatures;
+use super::{built_in, index};
 use crate::event::SignatureId;
 
 /// Bytes of a text in which signatures are looked for; what stands behind is never a cause.
@@ -71,7 +72,7 @@ impl Signature {
     ///
     /// # Errors
     /// The key that is wrong, and a sentence on what is wrong with it.
-    pub fn new(def: SignatureDef, strength: Strength) -> Result<Self, (&'static str, String)> {
+    pub fn new(def: SignatureDef, causes: &Causes) -> Result<Self, (&'static str, String)> {
         let fault = |key, text: &str| Err((key, text.to_owned()));
         if def.literal.is_empty() || def.literal.iter().any(|l| l.len() < 4) {
             return fault(
@@ -90,7 +91,10 @@ impl Signature {
         }
         let pattern = |text: &Option<String>| text.clone().map(Pattern::new);
         Ok(Self {
-            strength,
+            strength: match def.weak {
+                true => Strength::Weak,
+                false => causes.strength(def.cause.as_deref()),
+            },
             added: false,
             exception: pattern(&def.exception),
             file: pattern(&def.file),
@@ -189,38 +193,40 @@ type Rank = (bool, u8, usize, u8);
 
 /// The literals of all signatures.
 pub struct Filter {
-    literals: Literals,
-    /// Literal → signatures that have it.
-    owners: Vec<Vec<u32>>,
-    /// The literals with all digits alike, in the same order; built on first use.
-    digitless: OnceLock<Literals>,
+    literals: Cow<'static, Literals>,
+    /// The literals with all digits alike, in the same order.
+    digitless: Cow<'static, Literals>,
+    /// Number of a literal → numbers of signatures that have it; in order.
+    owners: Cow<'static, [(u32, u32)]>,
 }
 
 impl Filter {
+    /// That of the built-in signatures, which is part of the program.
+    pub fn built_in() -> Self {
+        Self {
+            literals: Cow::Borrowed(&built_in::LITERALS),
+            digitless: Cow::Borrowed(&built_in::DIGITLESS),
+            owners: Cow::Borrowed(&built_in::OWNERS),
+        }
+    }
+
     /// Indexes the literals.
     pub fn new(signatures: &[Signature]) -> Self {
-        let mut owners: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-        for (i, signature) in signatures.iter().enumerate() {
-            for literal in &signature.def.literal {
-                owners.entry(literal).or_default().push(i as u32);
-            }
-        }
+        let numbered = (0..).zip(signatures);
+        let index =
+            index::index(numbered.flat_map(|(i, s)| s.def.literal.iter().map(move |literal| (literal.as_str(), i))));
         Self {
-            literals: Literals::new(owners.keys().map(|text| (*text).to_owned()).collect()),
-            owners: owners.into_values().collect(),
-            digitless: OnceLock::new(),
+            literals: Cow::Owned(index.literals.into()),
+            digitless: Cow::Owned(index.digitless.into()),
+            owners: index.owners.into(),
         }
     }
 
     /// Whether, whatever the digits of a line are, none of the signatures comes before this one, which matches in it; for
     /// none, whether none can match.
-    pub fn holds_only(&self, signatures: &[Signature], line: &[u8], only: Option<SignatureId>) -> bool {
-        let alike = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "0");
-        let digitless = self
-            .digitless
-            .get_or_init(|| Literals::new(self.literals.texts().map(alike).collect()));
+    pub fn holds_only(&self, signatures: &Signatures, line: &[u8], only: Option<SignatureId>) -> bool {
         let Ok(line) = str::from_utf8(line) else { return false };
-        let found = digitless.find(&alike(line));
+        let found = self.digitless.find(&index::digits_alike(line));
         let candidates = found
             .iter()
             .flat_map(|(slot, _)| self.candidates(signatures, *slot, false));
@@ -230,19 +236,23 @@ impl Filter {
     }
 
     /// The signatures that have this literal, each with its rank among those that match one text.
-    fn candidates(&self, signatures: &[Signature], slot: u32, exception: bool) -> impl Iterator<Item = (Rank, u32)> {
+    fn candidates(&self, signatures: &Signatures, slot: u32, exception: bool) -> impl Iterator<Item = (Rank, u32)> {
         let length = self.literals.text(slot).len();
-        let owners = self.owners.get(slot as usize).into_iter().flatten();
-        owners.filter_map(move |&owner| {
-            let signature = signatures.get(owner as usize)?;
-            let class = signature.class(exception);
-            Some(((signature.added, class, length, preference(signature.def.role)), owner))
-        })
+        let first = self.owners.partition_point(|(of, _)| *of < slot);
+        let owners = self.owners.get(first..).unwrap_or_default();
+        owners
+            .iter()
+            .take_while(move |(of, _)| *of == slot)
+            .filter_map(move |&(_, owner)| {
+                let signature = signatures.get(SignatureId(owner))?;
+                let class = signature.class(exception);
+                Some(((signature.added, class, length, preference(signature.def.role)), owner))
+            })
     }
 
     /// The best signature for a text: the highest class, then the longest literal, the role that is preferred, and what
     /// stands first.
-    pub fn find<'t>(&self, signatures: &[Signature], text: Text<'t>) -> Option<Hit<'t>> {
+    pub fn find<'t>(&self, signatures: &Signatures, text: Text<'t>) -> Option<Hit<'t>> {
         let text = capped(text);
         let (body, exception) = match text {
             Text::Message { text, .. } => (text, false),
@@ -256,7 +266,7 @@ impl Filter {
         // Few are tried before the best is found: each may compile an expression.
         candidates.sort_unstable();
         candidates.into_iter().find_map(|(_, at, owner)| {
-            let signature = signatures.get(owner as usize)?;
+            let signature = signatures.get(SignatureId(owner))?;
             let captures = signature.accepts(text, at)?;
             let quoted = !exception && signature.def.role.is_bad() && body.get(..at).is_some_and(opens_quote);
             (!quoted).then_some(Hit {
@@ -313,17 +323,4 @@ fn head(text: &str) -> &str {
         return text;
     }
     text.get(..text.floor_char_boundary(MATCH_LIMIT)).unwrap_or(text)
-}
-
-impl super::Catalog {
-    /// The signature that fits `text` best, if any.
-    pub fn find<'t>(&self, text: Text<'t>) -> Option<Hit<'t>> {
-        self.filter.find(&self.signatures, text)
-    }
-
-    /// Whether, whatever the digits of a line are, none of the signatures comes before this one, which matches in it; for
-    /// none, whether none can match.
-    pub fn holds_only(&self, line: &[u8], only: Option<SignatureId>) -> bool {
-        self.filter.holds_only(&self.signatures, line, only)
-    }
 }

@@ -4,31 +4,34 @@
 //! weighs one match against another event: that is the verdict's work.
 
 pub mod audit;
+mod built_in;
 pub mod captures;
+mod causes;
 pub mod check;
 pub mod coverage;
+mod index;
 mod literals;
 pub mod matcher;
+mod modules;
 pub mod notes;
 pub mod pack;
 mod pattern;
 pub mod schema;
+mod signatures;
 pub mod structure;
 mod trials;
 
-use std::collections::HashMap;
-use std::iter;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use crate::event::SignatureId;
-use matcher::{Filter, Signature};
+use causes::Causes;
+use matcher::{Filter, Hit, Signature, Text};
 use pack::{RuleFault, RuleFile};
 use schema::{CauseDef, DataFile, RemedyDef, Role};
+use signatures::Signatures;
 use structure::Structure;
 
-/// The data files compiled into the program, joined and as JSON, which is read in a tenth of the time; `build.rs`
-/// writes them.
-const DATA: &str = include_str!(concat!(env!("OUT_DIR"), "/catalog.json"));
+pub use causes::Strength;
 
 /// A data file that cannot be used.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
@@ -75,37 +78,41 @@ pub enum BuiltIn {
 
 /// All rules in force.
 pub struct Catalog {
-    signatures: Vec<Signature>,
+    signatures: Signatures,
     filter: Filter,
-    causes: Vec<CauseDef>,
-    cause_index: HashMap<String, usize>,
-    remedies: Vec<RemedyDef>,
-    structure: Structure,
+    /// What rule files make of the other built-in definitions; none where those are in force as they are.
+    own: Option<Definitions>,
     hash: String,
 }
 
+/// What signatures lead to.
+struct Definitions {
+    causes: Causes,
+    remedies: Vec<RemedyDef>,
+    structure: Structure,
+}
+
 impl Catalog {
-    /// The rules compiled into the program.
-    ///
-    /// # Errors
-    /// When a data file is broken, which a test rules out for the files in the repository.
-    pub fn load() -> Result<Self, CatalogError> {
-        Self::with_files(BuiltIn::All, &[])
+    /// The rules compiled into the program, of which each is read when it is first needed.
+    pub fn built_in() -> Self {
+        Self {
+            signatures: Signatures::built_in(),
+            filter: Filter::built_in(),
+            own: None,
+            hash: format!("{:016x}", built_in::HASH),
+        }
     }
 
-    /// The compiled-in rules, loaded once for the whole program.
-    ///
-    /// # Errors
-    /// As [`Catalog::load`].
-    pub fn shared() -> Result<&'static Self, &'static CatalogError> {
-        static SHARED: OnceLock<Result<Catalog, CatalogError>> = OnceLock::new();
-        SHARED.get_or_init(Self::load).as_ref()
+    /// The same, once for the whole program.
+    pub fn shared() -> &'static Self {
+        static SHARED: LazyLock<Catalog> = LazyLock::new(Catalog::built_in);
+        &SHARED
     }
 
     /// The compiled-in rules without any signature of a root cause: what structure alone gives.
     ///
     /// # Errors
-    /// As [`Catalog::load`].
+    /// When a built-in entry is broken, which a test rules out.
     pub fn without_root_signatures() -> Result<Self, CatalogError> {
         Self::with_files(BuiltIn::Structure, &[])
     }
@@ -119,7 +126,7 @@ impl Catalog {
         for (file, text) in texts {
             rules.take_entries(toml::from_str(text).map_err(|e| syntax(file, &e))?);
         }
-        Self::index(rules, 0, &[], hashed(texts.iter().map(|(_, text)| *text)))
+        Self::index(rules, 0, &[], hashed(0, texts.iter().map(|(_, text)| *text)))
     }
 
     /// The built-in rules and what rule files add to them, change of them and take out of force.
@@ -127,11 +134,11 @@ impl Catalog {
     /// # Errors
     /// When an entry of a file is wrong, or names a built-in one that does not exist.
     pub fn with_files(built_in: BuiltIn, files: &[RuleFile]) -> Result<Self, CatalogError> {
-        let data = match built_in {
-            BuiltIn::Nothing => "{}",
-            _ => DATA,
+        let (mut rules, known) = match (built_in, files) {
+            (BuiltIn::All, []) => return Ok(Self::built_in()),
+            (BuiltIn::Nothing, _) => (DataFile::default(), 0),
+            (BuiltIn::All | BuiltIn::Structure, _) => (built_in::all()?, built_in::HASH),
         };
-        let mut rules = serde_json::from_str(data).map_err(|e| syntax("(built in)", &e))?;
         let added = pack::join(&mut rules, files)?;
         let own = rules.signature.split_off(rules.signature.len() - added);
         if built_in == BuiltIn::Structure {
@@ -140,26 +147,22 @@ impl Catalog {
                 .retain(|s| !matches!(s.role, Role::Root | Role::Degraded));
         }
         rules.signature.extend(own);
-        let hash = hashed(iter::once(data).chain(files.iter().map(|file| file.text.as_str())));
+        let hash = hashed(known, files.iter().map(|file| file.text.as_str()));
         Self::index(rules, added, files, hash)
     }
 
     /// The indexes over rules of which the last signatures, so many, are added by rule files.
     fn index(rules: DataFile, added: usize, files: &[RuleFile], hash: String) -> Result<Self, CatalogError> {
         let built_in = rules.signature.len() - added;
-        let cause_index: HashMap<_, _> = rules.cause.iter().enumerate().map(|(i, c)| (c.id.clone(), i)).collect();
+        let causes = Causes::new(rules.cause);
         let mut signatures = Vec::with_capacity(rules.signature.len());
         for (i, def) in rules.signature.into_iter().enumerate() {
-            let strength = match def.weak {
-                true => Strength::Weak,
-                false => strength_of(&rules.cause, &cause_index, def.cause.as_deref()),
-            };
             let id = def.id.clone();
             let broken = |(key, text): (&str, String)| match pack::blamed(files, "signature", &id) {
                 Some((file, part)) => file.fault(part.key(key), text, "").into(),
                 None => CatalogError::Entry { id: id.clone(), text },
             };
-            let mut signature = Signature::new(def, strength).map_err(broken)?;
+            let mut signature = Signature::new(def, &causes).map_err(broken)?;
             if i >= built_in {
                 signature.added = true;
                 signature.compile_pattern().map_err(broken)?;
@@ -168,61 +171,77 @@ impl Catalog {
         }
         Ok(Self {
             filter: Filter::new(&signatures),
-            signatures,
-            causes: rules.cause,
-            cause_index,
-            remedies: rules.remedy,
-            structure: Structure::new(rules.frame, rules.place, rules.exception),
+            signatures: signatures.into(),
+            own: Some(Definitions {
+                causes,
+                remedies: rules.remedy,
+                structure: Structure::new(rules.frame, rules.place, rules.exception),
+            }),
             hash,
         })
     }
 
     /// All signatures, in the order of the data files.
-    pub fn signatures(&self) -> &[Signature] {
-        &self.signatures
+    pub fn signatures(&self) -> impl Iterator<Item = &Signature> {
+        self.signatures.iter()
     }
 
     /// Literals of the signatures that rule files add, by which their lines are to be found in a long log. What only
     /// counts near other lines has none.
     pub fn added_literals(&self) -> impl Iterator<Item = &str> {
         let aside = |role| matches!(role, Role::Benign | Role::Note | Role::Phase);
-        let added = self.signatures.iter().filter(move |s| s.added && !aside(s.def.role));
+        let own = self.own.iter().flat_map(|_| self.signatures());
+        let added = own.filter(move |s| s.added && !aside(s.def.role));
         added.flat_map(|s| s.def.literal.iter().map(String::as_str))
     }
 
     /// The signature of a match, or of an event that may have none.
     pub fn signature(&self, id: impl Into<Option<SignatureId>>) -> Option<&Signature> {
-        id.into().and_then(|id| self.signatures.get(id.0 as usize))
+        id.into().and_then(|id| self.signatures.get(id))
     }
 
-    /// The literal filter over all signatures.
-    pub fn filter(&self) -> &Filter {
-        &self.filter
+    /// The signature that fits `text` best, if any.
+    pub fn find<'t>(&self, text: Text<'t>) -> Option<Hit<'t>> {
+        self.filter.find(&self.signatures, text)
+    }
+
+    /// Whether, whatever the digits of a line are, none of the signatures comes before this one, which matches in it; for
+    /// none, whether none can match.
+    pub fn holds_only(&self, line: &[u8], only: Option<SignatureId>) -> bool {
+        self.filter.holds_only(&self.signatures, line, only)
     }
 
     /// Frame and exception tables.
     pub fn structure(&self) -> &Structure {
-        &self.structure
+        self.own
+            .as_ref()
+            .map_or_else(|| built_in::structure(), |own| &own.structure)
     }
 
     /// All causes.
     pub fn causes(&self) -> &[CauseDef] {
-        &self.causes
+        self.causes_by_id().all()
     }
 
     /// One cause.
     pub fn cause(&self, id: &str) -> Option<&CauseDef> {
-        self.cause_index.get(id).and_then(|&i| self.causes.get(i))
+        self.causes_by_id().get(id)
     }
 
     /// Strength of a cause id.
     pub fn strength(&self, cause: &str) -> Strength {
-        strength_of(&self.causes, &self.cause_index, Some(cause))
+        self.causes_by_id().strength(Some(cause))
+    }
+
+    fn causes_by_id(&self) -> &Causes {
+        self.own.as_ref().map_or_else(|| built_in::causes(), |own| &own.causes)
     }
 
     /// All remedies.
     pub fn remedies(&self) -> &[RemedyDef] {
-        &self.remedies
+        self.own
+            .as_ref()
+            .map_or_else(|| built_in::remedies(), |own| &own.remedies)
     }
 
     /// Hash of the rules, stable for the same rules.
@@ -238,29 +257,9 @@ fn syntax(file: &str, error: &dyn std::fmt::Display) -> CatalogError {
     }
 }
 
-fn hashed<'t>(texts: impl Iterator<Item = &'t str>) -> String {
-    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+/// The hash of rules: that of the built-in ones, and the texts that go with them.
+fn hashed<'t>(built_in: u64, texts: impl Iterator<Item = &'t str>) -> String {
+    let mut hasher = xxhash_rust::xxh3::Xxh3::with_seed(built_in);
     texts.for_each(|text| hasher.update(text.as_bytes()));
     format!("{:016x}", hasher.digest())
-}
-
-fn strength_of(causes: &[CauseDef], index: &HashMap<String, usize>, id: Option<&str>) -> Strength {
-    let Some(id) = id else { return Strength::Strong };
-    match index.get(id).and_then(|&i| causes.get(i)).map(|c| c.strength.as_str()) {
-        Some("weak") => Strength::Weak,
-        Some("generic") => Strength::Generic,
-        _ if id.starts_with("unknown.") => Strength::Weak,
-        _ => Strength::Strong,
-    }
-}
-
-/// How much a cause id says, weakest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Strength {
-    /// Says only that something died.
-    Weak,
-    /// What a cut log leaves of a more specific cause.
-    Generic,
-    /// Names a mechanism.
-    Strong,
 }

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use super::modules::{self, Modules};
 use super::schema::{ExceptionDef, FrameDef, PlaceDef};
 use crate::event::Frame;
 
@@ -52,9 +53,10 @@ pub struct Site {
 /// The tables, indexed.
 pub struct Structure {
     frames: Vec<FrameDef>,
-    places: Vec<PlaceDef>,
+    frame_modules: Modules,
     by_function: HashMap<String, Vec<usize>>,
-    by_module: Vec<usize>,
+    places: Vec<PlaceDef>,
+    place_modules: Modules,
     exceptions: HashMap<String, ExceptionDef>,
 }
 
@@ -62,23 +64,26 @@ impl Structure {
     /// Indexes the tables.
     pub fn new(frames: Vec<FrameDef>, places: Vec<PlaceDef>, exceptions: Vec<ExceptionDef>) -> Self {
         let mut by_function: HashMap<String, Vec<usize>> = HashMap::new();
-        let mut by_module = Vec::new();
         for (i, frame) in frames.iter().enumerate() {
-            if frame.function.is_empty() {
-                by_module.push(i);
-            }
             for function in &frame.function {
                 by_function.entry(function.clone()).or_default().push(i);
             }
         }
         let exceptions = exceptions.into_iter().map(|e| (e.kind.clone(), e)).collect();
         Self {
+            frame_modules: Modules::new(frames.iter().map(|row| row.module.as_str())),
+            place_modules: Modules::new(places.iter().map(|row| row.module.as_str())),
             frames,
-            places,
             by_function,
-            by_module,
+            places,
             exceptions,
         }
+    }
+
+    /// How many rows the tables have.
+    #[cfg(test)]
+    pub fn rows(&self) -> usize {
+        self.frames.len() + self.places.len() + self.exceptions.len()
     }
 
     /// The row of an exception type: the full type first, then its last part.
@@ -92,29 +97,28 @@ impl Structure {
     /// The row that fits one frame best: a named function before a whole module, the longer module path first.
     pub fn frame(&self, frame: &Frame) -> Option<&FrameDef> {
         let path = frame.file.replace('\\', "/");
-        let named = self.by_function.get(&*frame.function).map_or(&[][..], Vec::as_slice);
-        let best = |rows: &[usize]| {
-            rows.iter()
-                .filter_map(|&i| self.frames.get(i))
-                .filter(|row| module_fits(&path, &row.module))
-                .max_by_key(|row| row.module.len())
-        };
-        best(named).or_else(|| best(&self.by_module))
+        let rows = self
+            .frame_modules
+            .fitting(&path)
+            .filter_map(|i| Some((self.frames.get(i)?, i)));
+        let named = rows.filter(|(row, _)| is_of(&row.function, frame));
+        named
+            .max_by_key(|(row, i)| (!row.function.is_empty(), row.module.len(), *i))
+            .map(|(row, _)| row)
     }
 
     /// The cause that is typical of the place where one frame stands: a named function before a whole module, the longer
     /// module path first.
     fn place(&self, frame: &Frame, outermost: bool) -> Option<&PlaceDef> {
         let path = frame.file.replace('\\', "/");
-        let fits = |row: &&PlaceDef| {
-            let named = row.function.is_empty() || row.function.iter().any(|f| **f == *frame.function);
-            named && module_fits(&path, &row.module)
-        };
-        self.places
-            .iter()
-            .filter(|row| row.outermost == outermost)
-            .filter(fits)
-            .max_by_key(|row| (!row.function.is_empty(), row.module.len()))
+        let rows = self
+            .place_modules
+            .fitting(&path)
+            .filter_map(|i| Some((self.places.get(i)?, i)));
+        let fitting = rows.filter(|(row, _)| row.outermost == outermost && is_of(&row.function, frame));
+        fitting
+            .max_by_key(|(row, i)| (!row.function.is_empty(), row.module.len(), *i))
+            .map(|(row, _)| row)
     }
 
     /// The phase that a method's name alone tells, where every row that has it says the same: `load_model` is
@@ -176,7 +180,7 @@ impl Structure {
     /// Whether a package was being built or installed: by its own recipe, `setup.py`, or by a tool that a row calls so.
     pub fn is_build(&self, frames: &[Frame]) -> bool {
         let tool = |f: &Frame| self.frame(f).is_some_and(|row| row.subsystem == "package build");
-        frames.iter().any(|f| module_fits(&f.file, "setup.py") || tool(f))
+        frames.iter().any(|f| modules::is_end(&f.file, "setup.py") || tool(f))
     }
 
     /// Whose code the innermost frame is.
@@ -194,14 +198,9 @@ impl Structure {
     }
 }
 
-fn module_fits(path: &str, module: &str) -> bool {
-    if module.ends_with('/') {
-        // It may stand at any part of the path, not only where it first occurs: `/opt/pytorch/torch/nn/`.
-        let parts = memchr::memchr_iter(b'/', path.as_bytes()).filter_map(|at| path.get(at + 1..));
-        return path.starts_with(module) || parts.into_iter().any(|part| part.starts_with(module));
-    }
-    path.strip_suffix(module)
-        .is_some_and(|before| before.is_empty() || before.ends_with('/'))
+/// Whether a row's functions, where it names any, have that of the frame among them.
+fn is_of(functions: &[String], frame: &Frame) -> bool {
+    functions.is_empty() || functions.iter().any(|f| **f == *frame.function)
 }
 
 /// What lies beside an engine's package in its source tree: recipes, tests and measuring scripts, no engine at work.

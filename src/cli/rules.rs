@@ -42,11 +42,7 @@ impl RuleChoice {
 
     /// The catalog with these rules.
     pub fn load(&self) -> Result<Catalog, CliError> {
-        let files = self.files()?;
-        Ok(match (self.built_in(), files.as_slice()) {
-            (BuiltIn::All, []) => Catalog::load(),
-            (built_in, files) => Catalog::with_files(built_in, files),
-        }?)
+        Ok(Catalog::with_files(self.built_in(), &self.files()?)?)
     }
 
     /// The rule files that are added.
@@ -97,7 +93,6 @@ pub fn list(catalog: &Catalog) -> String {
         let leads = |id: &String| *id == cause.id || *id == whole_family;
         let known = catalog
             .signatures()
-            .iter()
             .filter(|s| s.def.cause.as_ref().is_some_and(leads))
             .count();
         let _ = writeln!(out, "  {:<32} {known:>3}  {}", cause.id, cause.title);
@@ -107,7 +102,7 @@ pub fn list(catalog: &Catalog) -> String {
         "\n{}, {}, {}; rules {}\n\
          The number before a title is that of the signatures that lead to the cause. `coroner explain ID` has more.",
         told(catalog.causes().len(), "cause"),
-        told(catalog.signatures().len(), "signature"),
+        told(catalog.signatures().count(), "signature"),
         told(catalog.remedies().len(), "remedy"),
         catalog.hash()
     );

@@ -30,7 +30,7 @@ pub fn check(catalog: &Catalog, files: &[RuleFile]) -> Vec<RuleFault> {
         faults.extend(twice(files, n));
         faults.extend(words::faults(catalog, file));
         for def in &file.rules.signature {
-            let signature = catalog.signatures().iter().find(|s| s.def.id == def.id);
+            let signature = catalog.signatures().find(|s| s.def.id == def.id);
             faults.extend(signature.map(|s| breadth(file, s, &healthy)).into_iter().flatten());
         }
         faults.extend(idle(catalog, file));
@@ -63,11 +63,7 @@ fn idle(catalog: &Catalog, file: &RuleFile) -> Vec<RuleFault> {
             let fault = file.fault(Part::entry("cause", &cause.id), text, help);
             faults.push(fault.as_warning());
         };
-        if !catalog
-            .signatures()
-            .iter()
-            .any(|s| s.def.cause.as_deref().is_some_and(means))
-        {
+        if !catalog.signatures().any(|s| s.def.cause.as_deref().is_some_and(means)) {
             warn("no signature leads to this cause", "");
         }
         if !catalog.remedies().iter().any(|r| r.applies.keys().any(|id| means(id))) {
@@ -83,7 +79,7 @@ fn idle(catalog: &Catalog, file: &RuleFile) -> Vec<RuleFault> {
 /// Samples that are answered wrongly: the pack's own, and built-in ones that it takes away.
 fn samples(catalog: &Catalog, files: &[RuleFile]) -> Vec<RuleFault> {
     let mut faults = Vec::new();
-    let added = catalog.signatures().iter().filter(|s| s.added);
+    let added = catalog.signatures().filter(|s| s.added);
     let literals: Vec<&str> = added.flat_map(|s| s.def.literal.iter().map(String::as_str)).collect();
     // Only these can have lost a sample to the pack.
     let touched = |s: &Signature| {
@@ -136,7 +132,7 @@ impl<'c> Healthy<'c> {
                 Role::Phase | Role::Ready | Role::Launch | Role::Note | Role::Benign | Role::Stop
             )
         };
-        let known = catalog.signatures().iter().filter(|s| !s.added && harmless(s.def.role));
+        let known = catalog.signatures().filter(|s| !s.added && harmless(s.def.role));
         let samples = known.flat_map(|s| s.def.matches.iter().map(String::as_str));
         Self(HEALTHY.lines().chain(samples).map(header::parse).collect())
     }

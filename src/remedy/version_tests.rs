@@ -64,7 +64,7 @@ fn told(def: &RemedyDef, engine: &str, version: &str) -> Option<String> {
 fn no_launch_is_told_to_set_what_its_version_lacks() {
     let table = table();
     let mut checked = 0;
-    for def in Catalog::shared().unwrap().remedies() {
+    for def in Catalog::shared().remedies() {
         for (engine, all) in [("vllm", VLLM), ("sglang", SGLANG)] {
             for version in all {
                 let Some(text) = told(def, engine, version) else {
@@ -92,7 +92,7 @@ fn no_launch_is_told_to_set_what_its_version_lacks() {
 
 #[test]
 fn every_row_of_the_table_is_a_range_and_is_used() {
-    let catalog = Catalog::shared().unwrap();
+    let catalog = Catalog::shared();
     let text: String = catalog
         .remedies()
         .iter()
@@ -113,7 +113,7 @@ fn every_row_of_the_table_is_a_range_and_is_used() {
 
 #[test]
 fn renamed_flags_come_in_the_spelling_of_the_version() {
-    let catalog = Catalog::shared().unwrap();
+    let catalog = Catalog::shared();
     let names = |cause: &str, engine: &str, version: &str| {
         let case = Case::figures(&[]);
         let found = advise(

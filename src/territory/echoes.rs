@@ -22,7 +22,8 @@ const FORMS: usize = 1 << 16;
 /// Forms of lines that said nothing, and single lines of forms in which the figures matter, with their speakers.
 #[derive(Debug)]
 pub(super) struct Echoes {
-    forms: Forms<usize>,
+    /// Small numbers: the table is larger than the nearest caches.
+    forms: Forms<u32>,
     /// Where the mark ended in the last line; most lines of a log are alike in this.
     behind_mark: usize,
     /// Room for a line and a word behind it.
@@ -40,22 +41,23 @@ impl Default for Echoes {
 }
 
 impl Echoes {
-    /// The speaker of a line that only repeats what was read of it.
-    pub(super) fn speaker(&mut self, line: &[u8]) -> Option<usize> {
-        let key = self.key(line)?;
+    /// The speaker of a line of this key that only repeats what was read of it.
+    pub(super) fn speaker(&self, key: u64, line: &[u8]) -> Option<usize> {
         let mut form = self.forms.get(key)?;
         // Where its figures matter, only a line that was read to the letter is known.
         if form.figures {
             form = self.forms.get(letters(line))?;
         }
-        form.whose()
+        form.whose().map(|speaker| speaker as usize)
     }
 
     /// Counts a line that was read, if it is of the kind that is remembered here and said nothing: then `quiet` tells
     /// its speaker. `always` says whether any line of its form says nothing; it is asked before one becomes an echo.
     pub(super) fn learn(&mut self, line: &[u8], quiet: impl FnOnce() -> Option<usize>, always: impl FnOnce() -> bool) {
         let Some(key) = self.key(line) else { return };
-        let Some(speaker) = quiet() else { return };
+        let Some(speaker) = quiet().and_then(|speaker| u32::try_from(speaker).ok()) else {
+            return;
+        };
         if self.forms.count(key, speaker, always) {
             self.forms.count(letters(line), speaker, || true);
         }
@@ -66,8 +68,9 @@ impl Echoes {
         self.forms.clear();
     }
 
-    /// What stands before the mark, to the letter, and what stands behind it, whatever its digits are.
-    fn key(&mut self, line: &[u8]) -> Option<u64> {
+    /// What a line is known by, if it is of the kind that is remembered here: what stands before the mark, to the letter,
+    /// and what stands behind it, whatever its digits are.
+    pub(super) fn key(&mut self, line: &[u8]) -> Option<u64> {
         if line.len() > LONGEST {
             return None;
         }
@@ -97,19 +100,24 @@ mod tests {
     use super::*;
     use crate::territory::forms::COPIES;
 
+    fn speaker(echoes: &mut Echoes, line: &[u8]) -> Option<usize> {
+        let key = echoes.key(line)?;
+        echoes.speaker(key, line)
+    }
+
     const LINE: &[u8] = b"node-a:4101:5101 [1] NCCL INFO Channel 03/0 : 11[1] -> 12[2] via P2P/CUMEM";
 
     #[test]
     fn a_line_is_an_echo_once_its_form_was_read_a_few_times() {
         let mut echoes = Echoes::default();
         for _ in 0..COPIES {
-            assert_eq!(echoes.speaker(LINE), None);
+            assert_eq!(speaker(&mut echoes, LINE), None);
             echoes.learn(LINE, || Some(7), || true);
             echoes.learn(LINE, || None, || true);
         }
-        assert_eq!(echoes.speaker(LINE), Some(7));
+        assert_eq!(speaker(&mut echoes, LINE), Some(7));
         let other = b"node-a:4101:5101 [1] NCCL INFO Channel 14/0 : 99[1] -> 88[2] via P2P/CUMEM";
-        assert_eq!(echoes.speaker(other), Some(7));
+        assert_eq!(speaker(&mut echoes, other), Some(7));
         for new in [
             // Another process, other words, another length, a longer line, no line of NCCL's.
             &b"node-a:4102:5101 [1] NCCL INFO Channel 03/0 : 11[1] -> 12[2] via P2P/CUMEM"[..],
@@ -118,10 +126,10 @@ mod tests {
             &[LINE, &[b' '; LONGEST]].concat(),
             b"Channel 03/0 : 11[1] -> 12[2] via P2P/CUMEM",
         ] {
-            assert_eq!(echoes.speaker(new), None, "{}", String::from_utf8_lossy(new));
+            assert_eq!(speaker(&mut echoes, new), None, "{}", String::from_utf8_lossy(new));
         }
         echoes.clear();
-        assert_eq!(echoes.speaker(LINE), None);
+        assert_eq!(speaker(&mut echoes, LINE), None);
     }
 
     #[test]
@@ -129,7 +137,7 @@ mod tests {
         let mut echoes = Echoes::default();
         for n in 0..100 {
             echoes.learn(LINE, || Some(n % 2), || true);
-            assert_eq!(echoes.speaker(LINE), None);
+            assert_eq!(speaker(&mut echoes, LINE), None);
         }
     }
 
@@ -140,13 +148,16 @@ mod tests {
         for _ in 0..2 * COPIES {
             echoes.learn(zeros, || Some(1), || false);
         }
-        assert_eq!((echoes.speaker(zeros), echoes.speaker(LINE)), (Some(1), None));
+        assert_eq!(
+            (speaker(&mut echoes, zeros), speaker(&mut echoes, LINE)),
+            (Some(1), None)
+        );
         for _ in 0..2 * COPIES {
             echoes.learn(LINE, || Some(1), || false);
         }
-        assert_eq!(echoes.speaker(LINE), Some(1));
+        assert_eq!(speaker(&mut echoes, LINE), Some(1));
         let other = b"node-a:4101:5101 [1] NCCL INFO Channel 14/0 : 99[1] -> 88[2] via P2P/CUMEM";
-        assert_eq!(echoes.speaker(other), None);
+        assert_eq!(speaker(&mut echoes, other), None);
     }
 
     #[test]

@@ -32,6 +32,9 @@ use scout::Scouts;
 
 /// Bytes at both ends of a source, and at most before a tier-1 line, that are read.
 const EDGE: usize = 256 << 10;
+/// Lines that are looked up together at most, to see whether they only repeat what was said. While the processor fetches
+/// what is known of one from a large table, it goes on with the next.
+const TOGETHER: usize = 16;
 /// Lines before and behind a tier-1 line that are read.
 const REACH: u32 = 200;
 
@@ -174,7 +177,8 @@ impl Walk {
         if may_echo
             && skimmed.is_none()
             && line.ended
-            && let Some(voice) = self.echo(line.bytes)
+            && let key = self.echoes.key(line.bytes)
+            && let Some(voice) = self.echo(line.bytes, key)
         {
             let shown = voice.shown(line.bytes);
             listener.echo(line.no, shown, voice);
@@ -213,35 +217,49 @@ impl Walk {
         };
     }
 
-    /// Whose a line is that only repeats what was read of it.
-    fn echo(&mut self, line: &[u8]) -> Option<Voice> {
+    /// Whose a line is that only repeats what was read of it; `key` is what it is known by as an echo.
+    fn echo(&self, line: &[u8], key: Option<u64>) -> Option<Voice> {
         let whole = |speaker| Voice {
             speaker,
             shown: line.len(),
             counted: false,
         };
-        let echo = self.echoes.speaker(line).map(whole);
+        let echo = key.and_then(|key| self.echoes.speaker(key, line)).map(whole);
         echo.or_else(|| self.bars.voice(line))
     }
 
     /// Notes the echoes at the front of the window. Whether there were any; none if the window ends within a line.
     fn skim<R: Read>(&mut self, lines: &mut LineReader<R>, listener: &mut dyn Listener) -> Option<bool> {
         let window = lines.window();
-        let (mut count, mut start) = (0, 0);
-        let mut whole = false;
+        let mut ends = memchr_iter(b'\n', window);
+        let (mut count, mut start, mut behind) = (0, 0, 0);
         let mut last: [(u64, &[u8]); 2] = [(0, &[]); 2];
-        for end in memchr_iter(b'\n', window) {
-            whole = true;
-            let line = window.get(start..end).unwrap_or_default();
-            let Some(voice) = self.echo(line) else {
+        let (mut together, mut whole) = (1, false);
+        'all: loop {
+            let mut next: [(&[u8], Option<u64>); TOGETHER] = [(&[], None); TOGETHER];
+            let mut filled = 0;
+            for (end, place) in ends.by_ref().take(together).zip(&mut next) {
+                let line = window.get(behind..end).unwrap_or_default();
+                *place = (line, self.echoes.key(line));
+                behind = end + 1;
+                filled += 1;
+            }
+            whole |= filled > 0;
+            for (line, key) in next.into_iter().take(filled) {
+                let Some(voice) = self.echo(line, key) else {
+                    break 'all;
+                };
+                let shown = voice.shown(line);
+                count += 1;
+                let no = lines.lines() + count;
+                listener.echo(no, shown, voice);
+                last = [last[1], (no, shown)];
+                start += line.len() + 1;
+            }
+            if filled < together {
                 break;
-            };
-            let shown = voice.shown(line);
-            count += 1;
-            let no = lines.lines() + count;
-            listener.echo(no, shown, voice);
-            last = [last[1], (no, shown)];
-            start = end + 1;
+            }
+            together = TOGETHER.min(2 * together);
         }
         if count > 0 {
             listener.echoed(last.get(2usize.saturating_sub(count as usize)..).unwrap_or_default());

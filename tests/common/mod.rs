@@ -102,7 +102,7 @@ pub fn examine(paths: &[PathBuf]) -> Report {
 /// Examines paths as the command line does.
 pub fn examine_with(paths: &[PathBuf], options: &coroner::Options) -> Report {
     let found = discover(paths, &Limits::default());
-    coroner::examine(Catalog::shared().unwrap(), &found.inputs, options)
+    coroner::examine(Catalog::shared(), &found.inputs, options)
 }
 
 /// Examines texts as the inputs of one incident.
@@ -116,7 +116,7 @@ pub fn examine_texts_with(inputs: &[Text], options: &coroner::Options) -> Report
         .iter()
         .map(|text| InputSpec::memory(text.name.clone(), text.bytes.clone()))
         .collect();
-    coroner::examine(Catalog::shared().unwrap(), &inputs, options)
+    coroner::examine(Catalog::shared(), &inputs, options)
 }
 
 /// One input in memory.

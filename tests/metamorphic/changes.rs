@@ -59,7 +59,7 @@ const WEAK: f64 = 0.7;
 
 fn strong(report: &Report) -> bool {
     let cause = report.cause.as_ref();
-    cause.is_some_and(|c| Catalog::shared().unwrap().strength(&c.id) == Strength::Strong)
+    cause.is_some_and(|c| Catalog::shared().strength(&c.id) == Strength::Strong)
 }
 
 fn confidence(report: &Report) -> f64 {

@@ -104,7 +104,7 @@ impl Subject {
         match new {
             None => Fate::Weakened,
             Some(new) if self.accepted.contains(&new) && self.before.outcome == Outcome::Failed => Fate::Unchanged,
-            Some(new) if Catalog::shared().unwrap().strength(&new) < Strength::Strong => Fate::Weakened,
+            Some(new) if Catalog::shared().strength(&new) < Strength::Strong => Fate::Weakened,
             Some(_) => Fate::Changed,
         }
     }

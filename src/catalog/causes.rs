@@ -1,0 +1,53 @@
+//! The causes in force.
+//!
+//! Owns the look-up by id and how much an id says. Never decides which cause a log has.
+
+use std::collections::HashMap;
+
+use super::schema::CauseDef;
+
+/// How much a cause id says, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Strength {
+    /// Says only that something died.
+    Weak,
+    /// What a cut log leaves of a more specific cause.
+    Generic,
+    /// Names a mechanism.
+    Strong,
+}
+
+/// The causes by their ids.
+pub struct Causes {
+    all: Vec<CauseDef>,
+    index: HashMap<String, usize>,
+}
+
+impl Causes {
+    /// Indexes the causes.
+    pub fn new(all: Vec<CauseDef>) -> Self {
+        let index = all.iter().enumerate().map(|(i, c)| (c.id.clone(), i)).collect();
+        Self { all, index }
+    }
+
+    /// All of them, in the order of the data files.
+    pub fn all(&self) -> &[CauseDef] {
+        &self.all
+    }
+
+    /// One of them.
+    pub fn get(&self, id: &str) -> Option<&CauseDef> {
+        self.index.get(id).and_then(|&i| self.all.get(i))
+    }
+
+    /// Strength of a cause id; of none, that of a signature that needs no cause.
+    pub fn strength(&self, id: Option<&str>) -> Strength {
+        let Some(id) = id else { return Strength::Strong };
+        match self.get(id).map(|c| c.strength.as_str()) {
+            Some("weak") => Strength::Weak,
+            Some("generic") => Strength::Generic,
+            _ if id.starts_with("unknown.") => Strength::Weak,
+            _ => Strength::Strong,
+        }
+    }
+}
