@@ -1,7 +1,8 @@
 //! Joins the catalog's data files, so that adding one touches no code, and puts them into the form in which the program
-//! starts fastest: JSON, where each signature stands, and the tables by which their literals are found.
+//! starts fastest: the entries of each kind as JSON, where each stands in it, and tables by which they are found.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
@@ -11,63 +12,62 @@ use serde_json::Value;
 #[allow(dead_code, reason = "the program looks into the tables that are made here")]
 mod index;
 
-/// The kinds of entries that are read together: the tables that say where in the code an exception arose, and its type.
-const STRUCTURE: [&str; 3] = ["frame", "place", "exception"];
-
 /// The entries of each kind, in the order of the files.
 type Entries = BTreeMap<String, Vec<Value>>;
 
+/// The kinds of entries, each with the keys by which its entries are found and the name of their table.
+const KINDS: [(&str, &[(&str, fn(&Value) -> Vec<&str>)]); 6] = [
+    ("signature", &[]),
+    ("cause", &[("CAUSE_IDS", |cause| texts(&cause["id"]))]),
+    ("remedy", &[("REMEDY_CAUSES", |remedy| names(&remedy["for"]))]),
+    (
+        "frame",
+        &[
+            ("FRAME_MODULES", |frame| texts(&frame["module"])),
+            ("FRAME_FUNCTIONS", |frame| texts(&frame["function"])),
+        ],
+    ),
+    ("place", &[("PLACE_MODULES", |place| texts(&place["module"]))]),
+    (
+        "exception",
+        &[("EXCEPTION_TYPES", |exception| texts(&exception["type"]))],
+    ),
+];
+
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("src/catalog/data");
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     println!("cargo::rerun-if-changed={}", root.display());
     println!("cargo::rerun-if-changed=src/catalog/index.rs");
     let mut entries = joined(&root)?;
-    let mut take = |kind: &str| entries.remove(kind).unwrap_or_default();
-    let signatures = take("signature");
-    let kinds = [
-        ("causes.json", Value::Array(take("cause"))),
-        ("remedies.json", Value::Array(take("remedy"))),
-        (
-            "structure.json",
-            Value::Object(
-                STRUCTURE
-                    .map(|kind| (kind.to_owned(), take(kind).into()))
-                    .into_iter()
-                    .collect(),
-            ),
-        ),
-    ];
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    let mut out = String::new();
+    for (kind, keys) in KINDS {
+        let entries = entries.remove(kind).unwrap_or_default();
+        let (text, spans) = text(&entries)?;
+        hasher.update(text.as_bytes());
+        let name = kind.to_uppercase();
+        out += &constant(&format!("{name}_TEXT"), "&str", &text);
+        out += &constant(&format!("{name}_SPANS"), "&[(u32, u32)]", &spans.as_slice());
+        for (name, keys) in keys {
+            let keys = (0..)
+                .zip(&entries)
+                .flat_map(|(i, e)| keys(e).into_iter().map(move |key| (key, i)));
+            let table = index::keys(keys);
+            out += &format!(
+                "pub(super) const {name}: Keys = Keys::of_table({:?}, &{:?}, &{:?});\n",
+                table.text, table.ends, table.entries
+            );
+        }
+        if kind == "signature" {
+            out += &literals(&entries);
+        }
+    }
     if let Some(kind) = entries.keys().next() {
         return Err(io::Error::other(format!("there are no entries of the kind `{kind}`")));
     }
-    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-    for (file, value) in kinds {
-        let text = serde_json::to_string(&value)?;
-        hasher.update(text.as_bytes());
-        fs::write(out.join(file), text)?;
-    }
-    let mut text = "[".to_owned();
-    let mut spans = Vec::new();
-    for entry in &signatures {
-        let start = text.len();
-        text.push_str(&serde_json::to_string(entry)?);
-        spans.push((start, text.len()));
-        text.push(',');
-    }
-    text.truncate(text.trim_end_matches(',').len());
-    text.push(']');
-    hasher.update(text.as_bytes());
-    fs::write(out.join("signatures.json"), text)?;
-    let index = [
-        format!("pub(super) const HASH: u64 = {};\n", hasher.digest()),
-        format!(
-            "pub(super) static SPANS: [(usize, usize); {}] = {spans:?};\n",
-            spans.len()
-        ),
-        filter(&signatures),
-    ];
-    fs::write(out.join("index.rs"), index.concat())
+    out += &constant("HASH", "u64", &hasher.digest());
+    let folder = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    fs::write(folder.join("built_in.rs"), out)
 }
 
 /// All data files in one.
@@ -91,26 +91,63 @@ fn joined(root: &Path) -> io::Result<Entries> {
     Ok(joined)
 }
 
-/// The index over the literals, as Rust text.
-fn filter(signatures: &[Value]) -> String {
-    let literals = signatures.iter().enumerate().flat_map(|(i, entry)| {
-        let literals = entry["literal"].as_array().into_iter().flatten();
-        literals
-            .filter_map(Value::as_str)
-            .map(move |literal| (literal, i as u32))
+/// Entries as a JSON list, and where each stands in it, bytes.
+fn text(entries: &[Value]) -> io::Result<(String, Vec<(usize, usize)>)> {
+    let mut text = "[".to_owned();
+    let mut spans = Vec::new();
+    for entry in entries {
+        if !spans.is_empty() {
+            text.push(',');
+        }
+        let start = text.len();
+        text.push_str(&serde_json::to_string(entry)?);
+        spans.push((start, text.len()));
+    }
+    text.push(']');
+    Ok((text, spans))
+}
+
+/// A text, or the texts of a list.
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
+        _ => value.as_str().into_iter().collect(),
+    }
+}
+
+/// The names in a table.
+fn names(value: &Value) -> Vec<&str> {
+    value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.as_str())
+        .collect()
+}
+
+/// The index over the literals of signatures, as Rust text.
+fn literals(signatures: &[Value]) -> String {
+    let literals = (0..).zip(signatures).flat_map(|(i, entry)| {
+        let literals = texts(&entry["literal"]);
+        literals.into_iter().map(move |literal| (literal, i))
     });
     let index = index::index(literals);
     let tables = |name: &str, t: &index::Tables| {
         format!(
-            "pub(super) static {name}: Literals = Literals::of_tables({:?}, &{:?}, &{:?}, &{:?});\n",
+            "pub(super) const {name}: Literals = Literals::of_tables({:?}, &{:?}, &{:?}, &{:?});\n",
             t.text, t.ends, t.marks, t.grams
         )
     };
-    let (count, owners) = (index.owners.len(), index.owners);
     [
         tables("LITERALS", &index.literals),
         tables("DIGITLESS", &index.digitless),
-        format!("pub(super) static OWNERS: [(u32, u32); {count}] = {owners:?};\n"),
+        constant("OWNERS", "&[(u32, u32)]", &index.owners.as_slice()),
     ]
     .concat()
+}
+
+/// A constant, as Rust text.
+fn constant(name: &str, kind: &str, value: &dyn Debug) -> String {
+    let sign = if kind.starts_with("&[") { "&" } else { "" };
+    format!("pub(super) const {name}: {kind} = {sign}{value:?};\n")
 }

@@ -67,7 +67,7 @@ pub fn page(catalog: &Catalog, id: &str) -> Option<String> {
         phase_page(&mut page, catalog, id, meaning);
     } else if let Some(signature) = catalog.signatures().find(|s| s.def.id == id) {
         signature_page(&mut page, catalog, signature);
-    } else if let Some(remedy) = catalog.remedies().iter().find(|r| r.id == id) {
+    } else if let Some(remedy) = catalog.remedies().find(|r| r.id == id) {
         remedy_page(&mut page, catalog, remedy);
     } else {
         family_page(&mut page, catalog, id)?;
@@ -100,10 +100,10 @@ pub fn nearest(catalog: &Catalog, id: &str) -> Vec<String> {
 
 /// Every id that has a page of its own, families aside.
 pub fn ids(catalog: &Catalog) -> impl Iterator<Item = &str> {
-    let causes = catalog.causes().iter().map(|cause| cause.id.as_str());
+    let causes = catalog.causes().map(|cause| cause.id.as_str());
     let phases = PHASES.iter().map(|(id, _)| *id);
     let signatures = catalog.signatures().map(|signature| signature.def.id.as_str());
-    let remedies = catalog.remedies().iter().map(|remedy| remedy.id.as_str());
+    let remedies = catalog.remedies().map(|remedy| remedy.id.as_str());
     causes.chain(phases).chain(signatures).chain(remedies)
 }
 
@@ -184,11 +184,7 @@ fn phase_page(page: &mut Page, catalog: &Catalog, id: &str, meaning: &str) {
         }
     }
     page.section("Causes that strike here");
-    for cause in catalog
-        .causes()
-        .iter()
-        .filter(|cause| cause.phase.as_deref() == Some(id))
-    {
+    for cause in catalog.causes().filter(|cause| cause.phase.as_deref() == Some(id)) {
         page.item("- ", &format!("{}: {}", cause.id, cause.title));
     }
 }
@@ -271,7 +267,6 @@ fn remedy_page(page: &mut Page, catalog: &Catalog, remedy: &RemedyDef) {
     page.section("Helps with");
     for cause in catalog
         .causes()
-        .iter()
         .filter(|c| remedy.applies.keys().any(|key| covers(key, &c.id)))
     {
         page.item("- ", &format!("{}: {}", cause.id, cause.title));
@@ -282,7 +277,6 @@ fn remedy_page(page: &mut Page, catalog: &Catalog, remedy: &RemedyDef) {
 fn family_page(page: &mut Page, catalog: &Catalog, id: &str) -> Option<()> {
     let family: Vec<&CauseDef> = catalog
         .causes()
-        .iter()
         .filter(|c| c.id.split('.').next() == Some(id))
         .collect();
     if family.is_empty() {
@@ -299,7 +293,6 @@ fn family_page(page: &mut Page, catalog: &Catalog, id: &str) -> Option<()> {
 fn remedies_for<'a>(catalog: &'a Catalog, cause: &str) -> Vec<&'a RemedyDef> {
     let mut found: Vec<(u32, &RemedyDef)> = catalog
         .remedies()
-        .iter()
         .filter_map(|remedy| {
             let family = || {
                 remedy

@@ -129,7 +129,7 @@ fn forbid(pattern: &str, modules: &[&str], others: bool) {
 #[test]
 fn what_text_means_is_data() {
     let causes = coroner::catalog::Catalog::shared().causes();
-    let families: BTreeSet<&str> = causes.iter().filter_map(|cause| cause.id.split('.').next()).collect();
+    let families: BTreeSet<&str> = causes.filter_map(|cause| cause.id.split('.').next()).collect();
     let families: Vec<&str> = families.into_iter().collect();
     let cause = format!(r#""(?:{})\.[a-z][a-z-]*[a-z]""#, families.join("|"));
     forbid(

@@ -78,7 +78,7 @@ pub fn assemble(
     });
     let advice = known.as_ref().map_or_else(
         || next::without_a_failure(verdict.outcome),
-        |known| advise(catalog.causes(), catalog.remedies(), known),
+        |known| advise(catalog.cause(known.cause), catalog.remedies_of(known.cause), known),
     );
     let log = log_state(catalog, launches, verdict, input.cut);
     let shown = evidence::choose(catalog, launches, verdict, &names);

@@ -155,7 +155,6 @@ fn likely(catalog: &Catalog, facts: &Facts, several: bool, phase: &str, silent: 
     let possible = |id: &str| (several || !of_peers(id)) && (!of_ray(id) || facts.under.contains(&"ray"));
     let mut out: Vec<(String, f64)> = catalog
         .causes()
-        .iter()
         .filter(|cause| possible(&cause.id))
         .filter_map(|cause| Some((cause.id.clone(), cause.silent_in.get(phase)? * weight)))
         .collect();

@@ -2,8 +2,7 @@
 //!
 //! Owns the look-up by id and how much an id says. Never decides which cause a log has.
 
-use std::collections::HashMap;
-
+use super::entries::Table;
 use super::schema::CauseDef;
 
 /// How much a cause id says, weakest first.
@@ -17,27 +16,24 @@ pub enum Strength {
     Strong,
 }
 
-/// The causes by their ids.
-pub struct Causes {
-    all: Vec<CauseDef>,
-    index: HashMap<String, usize>,
+/// The causes, by their ids.
+pub struct Causes(pub(super) Table<CauseDef>);
+
+impl From<Vec<CauseDef>> for Causes {
+    fn from(all: Vec<CauseDef>) -> Self {
+        Self(Table::keyed(all, |def| vec![def.id.as_str()]))
+    }
 }
 
 impl Causes {
-    /// Indexes the causes.
-    pub fn new(all: Vec<CauseDef>) -> Self {
-        let index = all.iter().enumerate().map(|(i, c)| (c.id.clone(), i)).collect();
-        Self { all, index }
-    }
-
     /// All of them, in the order of the data files.
-    pub fn all(&self) -> &[CauseDef] {
-        &self.all
+    pub fn all(&self) -> impl Iterator<Item = &CauseDef> + Clone {
+        self.0.all()
     }
 
     /// One of them.
     pub fn get(&self, id: &str) -> Option<&CauseDef> {
-        self.index.get(id).and_then(|&i| self.all.get(i))
+        self.0.having(id).next()
     }
 
     /// Strength of a cause id; of none, that of a signature that needs no cause.

@@ -1,7 +1,7 @@
-//! The tables by which many literals are found: which four bytes of each are looked for.
+//! The tables by which entries are found: those of many literals, of which four bytes are looked for, and those of keys.
 //!
-//! Owns the choice of those bytes and the layout of the tables. `build.rs` makes those of the built-in literals with it,
-//! the program those of what rule files add; so it stands alone. Never searches a text (see `literals`).
+//! Owns the choice of these bytes and the layout of the tables. `build.rs` makes those of the built-in entries with it,
+//! the program those of what rule files add; so it stands alone. Never searches (see `literals` and `keys`).
 
 use std::collections::BTreeMap;
 
@@ -23,6 +23,16 @@ pub struct Tables {
     pub marks: Marks,
     /// Grams in order, each with its literal and its place in it.
     pub grams: Vec<(u32, u32, u32)>,
+}
+
+/// Keys in order, each with the number of an entry that has it.
+pub struct KeyTable {
+    /// The keys, one behind the other.
+    pub text: String,
+    /// Where each ends in the text, bytes.
+    pub ends: Vec<u32>,
+    /// The entry of each.
+    pub entries: Vec<u32>,
 }
 
 /// The literals of signatures, and whose they are.
@@ -49,6 +59,22 @@ Scheduler hit an exception: during handling of the above exception, another exce
 node-a:4104:5104 [4] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read NET/IB : GPU Direct RDMA Enabled\n\
 torch.distributed.elastic sglang.srt.managers python3 ray.exceptions Capturing CUDA graphs model_path='/models', \
 tensor_parallel_size=2, max_model_len=4096, quantization=None, enable_prefix_caching=True, trust_remote_code=False";
+
+/// The table of the keys of entries, each with the number of its entry.
+pub fn keys<'k>(keys: impl IntoIterator<Item = (&'k str, u32)>) -> KeyTable {
+    let mut keys: Vec<(&str, u32)> = keys.into_iter().collect();
+    keys.sort_unstable();
+    let (mut text, mut ends) = (String::new(), Vec::new());
+    for (key, _) in &keys {
+        text.push_str(key);
+        ends.push(text.len() as u32);
+    }
+    KeyTable {
+        text,
+        ends,
+        entries: keys.into_iter().map(|(_, entry)| entry).collect(),
+    }
+}
 
 /// The index over literals, each with the signature that has it.
 pub fn index<'t>(literals: impl IntoIterator<Item = (&'t str, u32)>) -> Index {

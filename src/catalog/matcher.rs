@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use super::causes::{Causes, Strength};
+use super::entries::Entries;
 use super::literals::Literals;
 use super::pattern::Pattern;
 use super::schema::{Role, SignatureDef, Site};
-use super::signatures::Signatures;
 use super::{built_in, index};
 use crate::event::SignatureId;
 
@@ -193,9 +193,9 @@ type Rank = (bool, u8, usize, u8);
 
 /// The literals of all signatures.
 pub struct Filter {
-    literals: Cow<'static, Literals>,
+    literals: Literals,
     /// The literals with all digits alike, in the same order.
-    digitless: Cow<'static, Literals>,
+    digitless: Literals,
     /// Number of a literal → numbers of signatures that have it; in order.
     owners: Cow<'static, [(u32, u32)]>,
 }
@@ -204,9 +204,9 @@ impl Filter {
     /// That of the built-in signatures, which is part of the program.
     pub fn built_in() -> Self {
         Self {
-            literals: Cow::Borrowed(&built_in::LITERALS),
-            digitless: Cow::Borrowed(&built_in::DIGITLESS),
-            owners: Cow::Borrowed(&built_in::OWNERS),
+            literals: built_in::LITERALS,
+            digitless: built_in::DIGITLESS,
+            owners: Cow::Borrowed(built_in::OWNERS),
         }
     }
 
@@ -216,15 +216,15 @@ impl Filter {
         let index =
             index::index(numbered.flat_map(|(i, s)| s.def.literal.iter().map(move |literal| (literal.as_str(), i))));
         Self {
-            literals: Cow::Owned(index.literals.into()),
-            digitless: Cow::Owned(index.digitless.into()),
+            literals: index.literals.into(),
+            digitless: index.digitless.into(),
             owners: index.owners.into(),
         }
     }
 
     /// Whether, whatever the digits of a line are, none of the signatures comes before this one, which matches in it; for
     /// none, whether none can match.
-    pub fn holds_only(&self, signatures: &Signatures, line: &[u8], only: Option<SignatureId>) -> bool {
+    pub fn holds_only(&self, signatures: &Entries<Signature>, line: &[u8], only: Option<SignatureId>) -> bool {
         let Ok(line) = str::from_utf8(line) else { return false };
         let found = self.digitless.find(&index::digits_alike(line));
         let candidates = found
@@ -236,7 +236,12 @@ impl Filter {
     }
 
     /// The signatures that have this literal, each with its rank among those that match one text.
-    fn candidates(&self, signatures: &Signatures, slot: u32, exception: bool) -> impl Iterator<Item = (Rank, u32)> {
+    fn candidates(
+        &self,
+        signatures: &Entries<Signature>,
+        slot: u32,
+        exception: bool,
+    ) -> impl Iterator<Item = (Rank, u32)> {
         let length = self.literals.text(slot).len();
         let first = self.owners.partition_point(|(of, _)| *of < slot);
         let owners = self.owners.get(first..).unwrap_or_default();
@@ -244,7 +249,7 @@ impl Filter {
             .iter()
             .take_while(move |(of, _)| *of == slot)
             .filter_map(move |&(_, owner)| {
-                let signature = signatures.get(SignatureId(owner))?;
+                let signature = signatures.get(owner)?;
                 let class = signature.class(exception);
                 Some(((signature.added, class, length, preference(signature.def.role)), owner))
             })
@@ -252,7 +257,7 @@ impl Filter {
 
     /// The best signature for a text: the highest class, then the longest literal, the role that is preferred, and what
     /// stands first.
-    pub fn find<'t>(&self, signatures: &Signatures, text: Text<'t>) -> Option<Hit<'t>> {
+    pub fn find<'t>(&self, signatures: &Entries<Signature>, text: Text<'t>) -> Option<Hit<'t>> {
         let text = capped(text);
         let (body, exception) = match text {
             Text::Message { text, .. } => (text, false),
@@ -266,7 +271,7 @@ impl Filter {
         // Few are tried before the best is found: each may compile an expression.
         candidates.sort_unstable();
         candidates.into_iter().find_map(|(_, at, owner)| {
-            let signature = signatures.get(SignatureId(owner))?;
+            let signature = signatures.get(owner)?;
             let captures = signature.accepts(text, at)?;
             let quoted = !exception && signature.def.role.is_bad() && body.get(..at).is_some_and(opens_quote);
             (!quoted).then_some(Hit {

@@ -9,15 +9,17 @@ pub mod captures;
 mod causes;
 pub mod check;
 pub mod coverage;
+mod entries;
 mod index;
+mod keys;
 mod literals;
 pub mod matcher;
 mod modules;
 pub mod notes;
 pub mod pack;
 mod pattern;
+mod remedies;
 pub mod schema;
-mod signatures;
 pub mod structure;
 mod trials;
 
@@ -25,10 +27,11 @@ use std::sync::LazyLock;
 
 use crate::event::SignatureId;
 use causes::Causes;
+use entries::Entries;
 use matcher::{Filter, Hit, Signature, Text};
 use pack::{RuleFault, RuleFile};
+use remedies::Remedies;
 use schema::{CauseDef, DataFile, RemedyDef, Role};
-use signatures::Signatures;
 use structure::Structure;
 
 pub use causes::Strength;
@@ -78,7 +81,7 @@ pub enum BuiltIn {
 
 /// All rules in force.
 pub struct Catalog {
-    signatures: Signatures,
+    signatures: Entries<Signature>,
     filter: Filter,
     /// What rule files make of the other built-in definitions; none where those are in force as they are.
     own: Option<Definitions>,
@@ -88,7 +91,7 @@ pub struct Catalog {
 /// What signatures lead to.
 struct Definitions {
     causes: Causes,
-    remedies: Vec<RemedyDef>,
+    remedies: Remedies,
     structure: Structure,
 }
 
@@ -96,7 +99,7 @@ impl Catalog {
     /// The rules compiled into the program, of which each is read when it is first needed.
     pub fn built_in() -> Self {
         Self {
-            signatures: Signatures::built_in(),
+            signatures: built_in::signatures(),
             filter: Filter::built_in(),
             own: None,
             hash: format!("{:016x}", built_in::HASH),
@@ -154,7 +157,7 @@ impl Catalog {
     /// The indexes over rules of which the last signatures, so many, are added by rule files.
     fn index(rules: DataFile, added: usize, files: &[RuleFile], hash: String) -> Result<Self, CatalogError> {
         let built_in = rules.signature.len() - added;
-        let causes = Causes::new(rules.cause);
+        let causes = Causes::from(rules.cause);
         let mut signatures = Vec::with_capacity(rules.signature.len());
         for (i, def) in rules.signature.into_iter().enumerate() {
             let id = def.id.clone();
@@ -174,7 +177,7 @@ impl Catalog {
             signatures: signatures.into(),
             own: Some(Definitions {
                 causes,
-                remedies: rules.remedy,
+                remedies: rules.remedy.into(),
                 structure: Structure::new(rules.frame, rules.place, rules.exception),
             }),
             hash,
@@ -182,7 +185,7 @@ impl Catalog {
     }
 
     /// All signatures, in the order of the data files.
-    pub fn signatures(&self) -> impl Iterator<Item = &Signature> {
+    pub fn signatures(&self) -> impl Iterator<Item = &Signature> + Clone {
         self.signatures.iter()
     }
 
@@ -197,7 +200,7 @@ impl Catalog {
 
     /// The signature of a match, or of an event that may have none.
     pub fn signature(&self, id: impl Into<Option<SignatureId>>) -> Option<&Signature> {
-        id.into().and_then(|id| self.signatures.get(id))
+        id.into().and_then(|id| self.signatures.get(id.0))
     }
 
     /// The signature that fits `text` best, if any.
@@ -218,8 +221,8 @@ impl Catalog {
             .map_or_else(|| built_in::structure(), |own| &own.structure)
     }
 
-    /// All causes.
-    pub fn causes(&self) -> &[CauseDef] {
+    /// All causes, in the order of the data files.
+    pub fn causes(&self) -> impl Iterator<Item = &CauseDef> + Clone {
         self.causes_by_id().all()
     }
 
@@ -237,8 +240,17 @@ impl Catalog {
         self.own.as_ref().map_or_else(|| built_in::causes(), |own| &own.causes)
     }
 
-    /// All remedies.
-    pub fn remedies(&self) -> &[RemedyDef] {
+    /// All remedies, in the order of the data files.
+    pub fn remedies(&self) -> impl Iterator<Item = &RemedyDef> + Clone {
+        self.remedies_by_cause().all()
+    }
+
+    /// The remedies for a cause or its family, in the order of the data files.
+    pub fn remedies_of(&self, cause: &str) -> impl Iterator<Item = &RemedyDef> {
+        self.remedies_by_cause().of_cause(cause)
+    }
+
+    fn remedies_by_cause(&self) -> &Remedies {
         self.own
             .as_ref()
             .map_or_else(|| built_in::remedies(), |own| &own.remedies)

@@ -99,7 +99,11 @@ impl Pattern {
             self.tried.fetch_add(1, Ordering::Relaxed);
             let light = || {
                 // What is left reads the text byte by byte, but needs no second expression that runs backwards.
-                let plain = meta::Config::new().hybrid(false).dfa(false).onepass(false);
+                let plain = meta::Config::new()
+                    .hybrid(false)
+                    .dfa(false)
+                    .onepass(false)
+                    .auto_prefilter(false);
                 self.compiled(false, plain)
             };
             return self.light.get_or_init(light).as_ref();

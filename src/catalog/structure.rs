@@ -2,9 +2,9 @@
 //!
 //! Owns the tables of frames, places and exceptions. Never looks at a message's words.
 
-use std::collections::HashMap;
-
-use super::modules::{self, Modules};
+use super::entries::Table;
+use super::keys::Keys;
+use super::modules;
 use super::schema::{ExceptionDef, FrameDef, PlaceDef};
 use crate::event::Frame;
 
@@ -50,75 +50,54 @@ pub struct Site {
     pub deferred: bool,
 }
 
-/// The tables, indexed.
+/// The tables.
 pub struct Structure {
-    frames: Vec<FrameDef>,
-    frame_modules: Modules,
-    by_function: HashMap<String, Vec<usize>>,
-    places: Vec<PlaceDef>,
-    place_modules: Modules,
-    exceptions: HashMap<String, ExceptionDef>,
+    /// Rows of the frame table, by their modules.
+    pub(super) frames: Table<FrameDef>,
+    /// Functions that they name.
+    pub(super) functions: Keys,
+    /// Rows of places, by their modules.
+    pub(super) places: Table<PlaceDef>,
+    /// Rows of exceptions, by their types.
+    pub(super) exceptions: Table<ExceptionDef>,
 }
 
 impl Structure {
     /// Indexes the tables.
     pub fn new(frames: Vec<FrameDef>, places: Vec<PlaceDef>, exceptions: Vec<ExceptionDef>) -> Self {
-        let mut by_function: HashMap<String, Vec<usize>> = HashMap::new();
-        for (i, frame) in frames.iter().enumerate() {
-            for function in &frame.function {
-                by_function.entry(function.clone()).or_default().push(i);
-            }
-        }
-        let exceptions = exceptions.into_iter().map(|e| (e.kind.clone(), e)).collect();
+        let numbered = (0..).zip(&frames);
+        let functions = numbered.flat_map(|(i, row)| row.function.iter().map(move |name| (name.as_str(), i)));
         Self {
-            frame_modules: Modules::new(frames.iter().map(|row| row.module.as_str())),
-            place_modules: Modules::new(places.iter().map(|row| row.module.as_str())),
-            frames,
-            by_function,
-            places,
-            exceptions,
+            functions: Keys::new(functions),
+            frames: Table::keyed(frames, |row| vec![row.module.as_str()]),
+            places: Table::keyed(places, |row| vec![row.module.as_str()]),
+            exceptions: Table::keyed(exceptions, |row| vec![row.kind.as_str()]),
         }
-    }
-
-    /// How many rows the tables have.
-    #[cfg(test)]
-    pub fn rows(&self) -> usize {
-        self.frames.len() + self.places.len() + self.exceptions.len()
     }
 
     /// The row of an exception type: the full type first, then its last part.
     pub fn exception(&self, kind: &str) -> Option<&ExceptionDef> {
         let kind = kind.split('(').next().unwrap_or(kind);
-        self.exceptions
-            .get(kind)
-            .or_else(|| self.exceptions.get(kind.rsplit('.').next().unwrap_or(kind)))
+        let last = kind.rsplit('.').next().unwrap_or(kind);
+        let of_type = |kind| self.exceptions.having(kind).last();
+        of_type(kind).or_else(|| of_type(last))
     }
 
     /// The row that fits one frame best: a named function before a whole module, the longer module path first.
     pub fn frame(&self, frame: &Frame) -> Option<&FrameDef> {
-        let path = frame.file.replace('\\', "/");
-        let rows = self
-            .frame_modules
-            .fitting(&path)
-            .filter_map(|i| Some((self.frames.get(i)?, i)));
-        let named = rows.filter(|(row, _)| is_of(&row.function, frame));
-        named
-            .max_by_key(|(row, i)| (!row.function.is_empty(), row.module.len(), *i))
-            .map(|(row, _)| row)
+        let fits = |row: &FrameDef| is_of(&row.function, frame);
+        best(&self.frames, frame, fits, |row| {
+            (!row.function.is_empty(), row.module.len())
+        })
     }
 
     /// The cause that is typical of the place where one frame stands: a named function before a whole module, the longer
     /// module path first.
     fn place(&self, frame: &Frame, outermost: bool) -> Option<&PlaceDef> {
-        let path = frame.file.replace('\\', "/");
-        let rows = self
-            .place_modules
-            .fitting(&path)
-            .filter_map(|i| Some((self.places.get(i)?, i)));
-        let fitting = rows.filter(|(row, _)| row.outermost == outermost && is_of(&row.function, frame));
-        fitting
-            .max_by_key(|(row, i)| (!row.function.is_empty(), row.module.len(), *i))
-            .map(|(row, _)| row)
+        let fits = |row: &PlaceDef| row.outermost == outermost && is_of(&row.function, frame);
+        best(&self.places, frame, fits, |row| {
+            (!row.function.is_empty(), row.module.len())
+        })
     }
 
     /// The phase that a method's name alone tells, where every row that has it says the same: `load_model` is
@@ -128,12 +107,8 @@ impl Structure {
         if !method.contains('_') || method.starts_with("__") {
             return None;
         }
-        let rows = self
-            .by_function
-            .get(method)?
-            .iter()
-            .filter_map(|&i| self.frames.get(i))
-            .filter(|r| !r.defer);
+        let rows = self.functions.get(method).filter_map(|i| self.frames.get(i));
+        let rows = rows.filter(|r| !r.defer);
         let mut phases = rows.map(|r| r.phase.as_str());
         let first = phases.next()?;
         phases.all(|p| p == first).then_some(first)
@@ -196,6 +171,19 @@ impl Structure {
             .find(|o| matches!(o, Origin::Engine | Origin::ModelCode))
             .or_else(|| origins.into_iter().next())
     }
+}
+
+/// The row whose module fits the file of a frame and that fits otherwise, with the highest rank; the last of several.
+fn best<'t, T>(
+    table: &'t Table<T>,
+    frame: &Frame,
+    fits: impl Fn(&T) -> bool,
+    rank: impl Fn(&T) -> (bool, usize),
+) -> Option<&'t T> {
+    let path = frame.file.replace('\\', "/");
+    let rows = modules::fitting(table.keys(), &path).filter_map(|i| Some((table.get(i)?, i)));
+    let fitting = rows.filter(|(row, _)| fits(row));
+    fitting.max_by_key(|(row, i)| (rank(row), *i)).map(|(row, _)| row)
 }
 
 /// Whether a row's functions, where it names any, have that of the frame among them.

@@ -42,7 +42,7 @@ impl FailOn {
         let known = |word: &str| {
             OUTCOMES.iter().any(|o| o.id() == word)
                 || word == "unknown"
-                || catalog.causes().iter().any(|c| c.id == word || family(&c.id) == word)
+                || catalog.causes().any(|c| c.id == word || family(&c.id) == word)
         };
         match words.iter().find(|w| !known(w)) {
             Some(unknown) => Err(unknown.clone()),

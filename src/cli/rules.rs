@@ -101,9 +101,9 @@ pub fn list(catalog: &Catalog) -> String {
         out,
         "\n{}, {}, {}; rules {}\n\
          The number before a title is that of the signatures that lead to the cause. `coroner explain ID` has more.",
-        told(catalog.causes().len(), "cause"),
+        told(catalog.causes().count(), "cause"),
         told(catalog.signatures().count(), "signature"),
-        told(catalog.remedies().len(), "remedy"),
+        told(catalog.remedies().count(), "remedy"),
         catalog.hash()
     );
     out

@@ -36,10 +36,10 @@ pub fn html(catalog: &Catalog, title: &str, ids: &[&str]) -> String {
 
 /// The links to the pages: causes by family, phases, lines by the program that prints them, remedies.
 fn index(catalog: &Catalog, ids: &BTreeSet<&str>) -> String {
-    let causes = catalog.causes().iter().map(|c| c.id.as_str());
+    let causes = catalog.causes().map(|c| c.id.as_str());
     let phases = PHASES.iter().map(|(id, _)| *id);
     let lines = catalog.signatures().map(|s| s.def.id.as_str());
-    let remedies = catalog.remedies().iter().map(|r| r.id.as_str());
+    let remedies = catalog.remedies().map(|r| r.id.as_str());
     let kinds: [(&str, Vec<&str>, bool); 4] = [
         ("Causes", causes.collect(), true),
         ("Phases", phases.collect(), true),

@@ -112,7 +112,7 @@ impl<R: Read> LineReader<R> {
     /// # Errors
     /// What the reader below answers.
     pub fn more(&mut self) -> io::Result<bool> {
-        if self.start == 0 && self.end + self.limits.block_bytes > self.buf.len() {
+        if self.start == 0 && self.end + self.limits.block_bytes > self.most() {
             return Ok(self.eof);
         }
         self.fill().map(|()| true)
@@ -252,21 +252,27 @@ impl<R: Read> LineReader<R> {
         }
     }
 
+    /// Bytes held at most: the longest line, and room for several blocks, so that what stays is moved to the front only
+    /// once for all of them.
+    fn most(&self) -> usize {
+        self.limits.line_bytes.max(self.limits.sample_bytes) + BLOCKS * self.limits.block_bytes
+    }
+
     /// Moves the current line to the front when the room behind it gets small, and drops its middle when it fills
     /// the buffer by itself.
     fn make_room(&mut self) {
-        if self.buf.is_empty() {
-            let longest = self.limits.line_bytes.max(self.limits.sample_bytes);
-            // Room for several blocks, so that what stays is moved to the front only once for all of them.
-            self.buf = vec![0; longest + BLOCKS * self.limits.block_bytes];
+        let (block, most) = (self.limits.block_bytes, self.most());
+        // Room is taken as the source turns out to need it: most logs are short.
+        if self.buf.len() < most && self.end - self.start >= self.buf.len() / 2 {
+            self.buf.resize((2 * self.buf.len()).clamp(block.min(most), most), 0);
         }
-        if self.start > 0 && self.buf.len() - self.end < self.limits.block_bytes {
+        if self.start > 0 && self.buf.len() - self.end < block {
             self.buf.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.scanned -= self.start;
             self.start = 0;
         }
-        if self.end == self.buf.len() {
+        if self.end == most {
             let (head, tail) = (self.head_bytes(), self.end - self.tail_bytes());
             self.buf.copy_within(tail..self.end, head);
             self.dropped += (tail - head) as u64;

@@ -66,7 +66,7 @@ fn idle(catalog: &Catalog, file: &RuleFile) -> Vec<RuleFault> {
         if !catalog.signatures().any(|s| s.def.cause.as_deref().is_some_and(means)) {
             warn("no signature leads to this cause", "");
         }
-        if !catalog.remedies().iter().any(|r| r.applies.keys().any(|id| means(id))) {
+        if !catalog.remedies().any(|r| r.applies.keys().any(|id| means(id))) {
             warn(
                 "no remedy is for this cause",
                 "[[remedy]] with for = { \"ID\" = 10 } adds one",

@@ -16,7 +16,7 @@ use crate::remedy::{conditions, formulas, template};
 pub fn faults(catalog: &Catalog, file: &RuleFile) -> Vec<RuleFault> {
     let mut words = Words {
         file,
-        causes: catalog.causes().iter().map(|c| c.id.as_str()).collect(),
+        causes: catalog.causes().map(|c| c.id.as_str()).collect(),
         faults: Vec::new(),
     };
     file.rules.signature.iter().for_each(|s| words.signature(s));
@@ -175,7 +175,7 @@ impl<'f> Words<'f> {
             let help = "give `formula`, and `plain_title` for when its figures are missing";
             self.fault(entry.key("title"), "its value has no source".to_owned(), help);
         }
-        let paired = |id: &str| catalog.remedies().iter().any(|r| r.id == id);
+        let paired = |id: &str| catalog.remedies().any(|r| r.id == id);
         if let Some(id) = def.pair_with.as_deref().filter(|id| !paired(id)) {
             self.fault(entry.key("pair_with"), format!("there is no remedy `{id}`"), "");
         }

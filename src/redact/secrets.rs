@@ -3,9 +3,10 @@
 //! Owns what counts as a secret. In doubt it does: a value too much taken out costs a reader little. The figures of
 //! an inference log that are only called so (`max_tokens`, `eos_token`, `token usage`) are told apart by name.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
 use super::walk::Field;
@@ -138,8 +139,13 @@ const SHAPES: &[(&[&str], &str)] = &[
 ];
 
 /// How tokens begin. Most reports hold none of these at the start of a word, and need not compile [`SHAPE`].
-static BEGINNINGS: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::new(SHAPES.iter().flat_map(|(beginnings, _)| beginnings.iter())).ok());
+static BEGINNINGS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let mut builder = AhoCorasick::builder();
+    builder.kind(Some(AhoCorasickKind::ContiguousNFA));
+    builder
+        .build(SHAPES.iter().flat_map(|(beginnings, _)| beginnings.iter()))
+        .ok()
+});
 
 static SHAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let shape = |(beginnings, rest): &(&[&str], &str)| {
@@ -166,8 +172,18 @@ static CONTEXT: LazyLock<Option<Regex>> = LazyLock::new(|| {
 const CONTEXT_WORDS: [&str; 5] = ["@", "bearer", "-----begin", "slack.com/", "webhooks/"];
 
 /// Parts of names that can belong to a secret; [`rank`] looks at the whole name.
-static WORD: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?i-u)key|token|secret|pass|pwd|cred|auth|sig|cookie|webhook|_pat\b|pat=").ok());
+const NAME_PARTS: [&str; 12] = [
+    "key", "token", "secret", "pass", "pwd", "cred", "auth", "sig", "cookie", "webhook", "_pat", "pat=",
+];
+
+/// [`CONTEXT_WORDS`], then [`NAME_PARTS`]; an automaton that takes little to build, for texts of a report are few.
+static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let mut builder = AhoCorasick::builder();
+    builder
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::ContiguousNFA));
+    builder.build(CONTEXT_WORDS.iter().chain(&NAME_PARTS)).ok()
+});
 
 /// How sure a name is that of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,16 +218,6 @@ fn begins_token(text: &str) -> bool {
     let starts = |at: usize| !before(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     let found = BEGINNINGS.iter().flat_map(|words| words.find_overlapping_iter(text));
     found.into_iter().any(|found| starts(found.start()))
-}
-
-/// Whether a text holds a word, in any case.
-fn has(text: &str, word: &str) -> bool {
-    let (text, word) = (text.as_bytes(), word.as_bytes());
-    let first = word.first().copied().unwrap_or_default();
-    memchr::memchr2_iter(first, first.to_ascii_uppercase(), text).any(|at| {
-        let here = text.get(at..at + word.len());
-        here.is_some_and(|here| here.eq_ignore_ascii_case(word))
-    })
 }
 
 /// What a secret that ends with its line goes on with, where the text was wrapped in the middle of it.
@@ -259,10 +265,11 @@ fn stated(field: &Field<'_>, text: &str, spans: &mut Vec<Span>) {
             add(found.start(), found.end());
         }
     }
-    let context = CONTEXT_WORDS
-        .iter()
-        .any(|word| has(text, word))
-        .then(|| CONTEXT.as_ref());
+    let found = WORDS.iter().flat_map(|words| words.find_overlapping_iter(text));
+    let (context, parts): (Vec<_>, Vec<_>) = found
+        .map(|found| (found.pattern().as_usize(), found.range()))
+        .partition(|(word, _)| *word < CONTEXT_WORDS.len());
+    let context = (!context.is_empty()).then(|| CONTEXT.as_ref());
     for found in context
         .flatten()
         .into_iter()
@@ -280,7 +287,7 @@ fn stated(field: &Field<'_>, text: &str, spans: &mut Vec<Span>) {
     if key_material(text) {
         add(0, text.len());
     }
-    named(text, &mut add);
+    named(text, parts.into_iter().map(|(_, part)| part), &mut add);
 }
 
 /// The secret values of a text that are worth being looked for elsewhere: long, and no word of prose.
@@ -307,13 +314,13 @@ fn key_material(text: &str) -> bool {
 }
 
 /// `NAME=value`, `NAME: value`, `--name value`, `"name", "value"` and their mixtures.
-fn named(text: &str, add: &mut impl FnMut(usize, usize)) {
+fn named(text: &str, parts: impl Iterator<Item = Range<usize>>, add: &mut impl FnMut(usize, usize)) {
     let mut seen = 0;
-    for word in WORD.iter().flat_map(|word| word.find_iter(text)) {
-        if word.start() < seen {
+    for part in parts {
+        if part.start < seen {
             continue;
         }
-        let (start, end) = name_around(text, word.start(), word.end());
+        let (start, end) = name_around(text, part.start, part.end);
         seen = end;
         let name = text.get(start..end).unwrap_or_default();
         let Some(rank) = rank(name) else { continue };

@@ -17,8 +17,8 @@ fn catalog() -> &'static Catalog {
 fn advice(case: &Case, cause: &str, engine: &str, version: &str, phase: &str) -> Advice {
     let catalog = catalog();
     advise(
-        catalog.causes(),
-        catalog.remedies(),
+        catalog.cause(cause),
+        catalog.remedies_of(cause),
         &case.evidence(cause, engine, version, phase),
     )
 }
@@ -47,7 +47,7 @@ fn every_cause_has_two_remedies_whatever_the_engine() {
 
 #[test]
 fn every_cause_of_a_signature_has_a_page() {
-    let known: BTreeSet<&str> = catalog().causes().iter().map(|cause| cause.id.as_str()).collect();
+    let known: BTreeSet<&str> = catalog().causes().map(|cause| cause.id.as_str()).collect();
     for signature in catalog().signatures() {
         if let Some(cause) = signature.def.cause.as_deref().filter(|cause| !cause.ends_with('*')) {
             assert!(
@@ -67,14 +67,14 @@ fn every_cause_of_a_signature_has_a_page() {
 #[test]
 fn every_remedy_is_well_formed() {
     let catalog = catalog();
-    let causes: BTreeSet<&str> = catalog.causes().iter().map(|cause| cause.id.as_str()).collect();
+    let causes: BTreeSet<&str> = catalog.causes().map(|cause| cause.id.as_str()).collect();
     let families: BTreeSet<String> = causes
         .iter()
         .filter_map(|id| id.split_once('.'))
         .map(|(family, _)| format!("{family}.*"))
         .collect();
-    let all: BTreeSet<&str> = catalog.remedies().iter().map(|remedy| remedy.id.as_str()).collect();
-    assert_eq!(all.len(), catalog.remedies().len(), "remedy ids are unique");
+    let all: BTreeSet<&str> = catalog.remedies().map(|remedy| remedy.id.as_str()).collect();
+    assert_eq!(all.len(), catalog.remedies().count(), "remedy ids are unique");
     for remedy in catalog.remedies() {
         let id = &remedy.id;
         for cause in remedy.applies.keys() {
@@ -170,7 +170,7 @@ fn every_cause_is_well_formed() {
 
 #[test]
 fn weak_causes_name_evidence_wherever_they_run() {
-    for cause in catalog().causes().iter().filter(|cause| cause.strength != "strong") {
+    for cause in catalog().causes().filter(|cause| cause.strength != "strong") {
         for under in ["", "ray", "kubernetes", "slurm", "docker", "torchrun"] {
             let mut case = Case::figures(&[]);
             case.under = [under].into_iter().filter(|u| !u.is_empty()).collect();

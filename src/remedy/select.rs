@@ -28,9 +28,8 @@ pub struct Advice {
     pub owner: String,
 }
 
-/// The advice for a cause on this evidence.
-pub fn advise(causes: &[CauseDef], remedies: &[RemedyDef], e: &Evidence) -> Advice {
-    let cause = causes.iter().find(|cause| cause.id == e.cause);
+/// The advice for a cause on this evidence; `remedies` holds at least those for the cause and its family.
+pub fn advise<'r>(cause: Option<&CauseDef>, remedies: impl IntoIterator<Item = &'r RemedyDef>, e: &Evidence) -> Advice {
     Advice {
         remedies: ranked(remedies, e),
         will_not_help: cause.map(|cause| no_help(cause, e)).unwrap_or_default(),
@@ -92,8 +91,8 @@ struct Candidate<'a> {
     sum: Sum,
 }
 
-fn ranked(defs: &[RemedyDef], e: &Evidence) -> Vec<Remedy> {
-    let mut candidates: Vec<Candidate> = defs.iter().filter_map(|def| candidate(def, e)).collect();
+fn ranked<'r>(defs: impl IntoIterator<Item = &'r RemedyDef>, e: &Evidence) -> Vec<Remedy> {
+    let mut candidates: Vec<Candidate> = defs.into_iter().filter_map(|def| candidate(def, e)).collect();
     candidates.sort_by_key(|c| (c.general, c.place, risk_order(&c.def.risk)));
     candidates.truncate(MOST);
     let advised: Vec<&str> = candidates.iter().map(|c| c.def.id.as_str()).collect();

@@ -47,7 +47,7 @@ fn told(def: &RemedyDef, engine: &str, version: &str) -> Option<String> {
         formula: None,
         ..def.clone()
     };
-    let advice = advise(&[], &[bare], &case.evidence(&cause, engine, version, ""));
+    let advice = advise(None, &[bare], &case.evidence(&cause, engine, version, ""));
     let remedy = advice.remedies.first()?;
     let set = remedy
         .change
@@ -95,7 +95,6 @@ fn every_row_of_the_table_is_a_range_and_is_used() {
     let catalog = Catalog::shared();
     let text: String = catalog
         .remedies()
-        .iter()
         .flat_map(|def| {
             let titles = [Some(def.title.clone()), def.plain_title.clone()].into_iter().flatten();
             titles.chain(def.change.iter().map(|change| change.name.clone()))
@@ -117,8 +116,8 @@ fn renamed_flags_come_in_the_spelling_of_the_version() {
     let names = |cause: &str, engine: &str, version: &str| {
         let case = Case::figures(&[]);
         let found = advise(
-            catalog.causes(),
-            catalog.remedies(),
+            catalog.cause(cause),
+            catalog.remedies_of(cause),
             &case.evidence(cause, engine, version, ""),
         );
         let changes = found.remedies.iter().flat_map(|remedy| &remedy.change);
