@@ -15,8 +15,11 @@ mod index;
 /// The entries of each kind, in the order of the files.
 type Entries = BTreeMap<String, Vec<Value>>;
 
-/// The kinds of entries, each with the keys by which its entries are found and the name of their table.
-const KINDS: [(&str, &[(&str, fn(&Value) -> Vec<&str>)]); 6] = [
+/// The name of a table of keys, and the keys of an entry in it.
+type KeysOf = (&'static str, fn(&Value) -> Vec<&str>);
+
+/// The kinds of entries, each with the keys by which its entries are found.
+const KINDS: [(&str, &[KeysOf]); 6] = [
     ("signature", &[]),
     ("cause", &[("CAUSE_IDS", |cause| texts(&cause["id"]))]),
     ("remedy", &[("REMEDY_CAUSES", |remedy| names(&remedy["for"]))]),
