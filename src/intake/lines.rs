@@ -478,7 +478,11 @@ mod tests {
                 }
             }
         }
-        let mut reader = LineReader::new(Drip(vec![Some(b"f\nrest"), None, Some(b"hal")]), &small());
+        let limits = Limits {
+            block_bytes: 8,
+            ..small()
+        };
+        let mut reader = LineReader::new(Drip(vec![Some(b"f\nrest"), None, Some(b"hal")]), &limits);
         assert!(reader.next().is_err());
         assert_eq!(reader.next().unwrap().unwrap().bytes, b"half");
         assert!(reader.next().is_err());
