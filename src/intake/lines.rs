@@ -479,7 +479,7 @@ mod tests {
             }
         }
         let limits = Limits {
-            block_bytes: 8,
+            block_bytes: 16,
             ..small()
         };
         let mut reader = LineReader::new(Drip(vec![Some(b"f\nrest"), None, Some(b"hal")]), &limits);
