@@ -124,8 +124,10 @@ pub struct Place {
     pub line: u64,
     /// Byte offset of the line in the decompressed input.
     pub byte: u64,
-    /// The line's own or its envelope's time.
+    /// The line's own or its envelope's time; that of the last stamp above it where it has none.
     pub time: Option<Stamp>,
+    /// Whether the stamp is that of the line, or of the record that it is a part of.
+    pub own_time: bool,
     /// The line as it stands, control characters removed, cut to a display limit.
     pub text: Arc<str>,
 }
@@ -209,6 +211,8 @@ pub struct Traceback {
     pub last_line: u64,
     /// Whether its end is missing: no exception line was found before something else began.
     pub torn: bool,
+    /// Whether it is the end of its source that is missing it, so that which exception it was is not known.
+    pub cut: bool,
     /// Which exception of the chain states the cause, as far as the block alone can tell.
     pub chosen: usize,
 }

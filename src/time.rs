@@ -59,6 +59,12 @@ impl Stamp {
         self.local.format(form).to_string()
     }
 
+    /// Whether it has no fraction of a second.
+    pub fn is_whole(&self) -> bool {
+        use chrono::Timelike;
+        self.local.nanosecond() == 0
+    }
+
     /// RFC 3339 in the log's own zone, if date and zone are known.
     pub fn rfc3339(&self) -> Option<String> {
         if !self.year_known {

@@ -35,14 +35,14 @@ const FIELDS: &[(&str, &str)] = &[
     ("alternatives[]", "id title confidence why why_not"),
     (
         "root",
-        "input line byte time time_local process attribution rank coords node also_in text",
+        "input line byte time time_local time_after process attribution rank coords node also_in text",
     ),
     ("root.coords", "dp pp tp ep local"),
     ("exception", "type message frames chain origin"),
     ("exception.frames[]", "file line function"),
     (
         "evidence[]",
-        "n role signature input line byte time time_local process attribution rank coords node text explained_by why",
+        "n role signature input line byte time time_local time_after process attribution rank coords node text explained_by why",
     ),
     ("findings[]", "id title severity evidence"),
     ("measurements[]", "name value printed process device evidence"),
@@ -52,7 +52,7 @@ const FIELDS: &[(&str, &str)] = &[
     ),
     ("remedies[].change[]", "kind name from to"),
     ("will_not_help[]", "title why"),
-    ("overruled_advice[]", "line text why"),
+    ("overruled_advice[]", "input line text why"),
     ("retry", "verdict why same_node after"),
     ("next_evidence[]", "what why command"),
     (
@@ -62,7 +62,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("launch.platform", "gpu unified_memory"),
     ("launch.ids", "slurm_job pod container ray_session"),
     ("processes[]", "id role rank coords node pid last_phase exit"),
-    ("timeline[]", "process phase line time seconds"),
+    ("timeline[]", "process phase input line time seconds"),
     (
         "attempts[]",
         "n input first_line last_line outcome phase cause fingerprint",

@@ -154,15 +154,15 @@ fn a_rank_whose_log_is_missing_is_not_said_to_be_absent() {
     // Rank 37 is known not to have come: the rest of its node is heard.
     assert_eq!(
         headline("node-a"),
-        "Rank 37 (node-e) never joined: 55 of 64 ranks waited for it"
+        "Rank 37 (node-e) never joined: 55 of 64 ranks waited for it, the logs of 8 are not in the input"
     );
     assert_eq!(
         headline("node-e"),
-        "56 of 64 ranks waited in vain; the log of ranks 32–39 is missing"
+        "56 of 64 ranks waited in vain; the logs of ranks 32–39 are not in the input"
     );
     let report = without("nccl-64-ranks-one-absent", "node-a");
     assert_eq!(report.log.missing, ["ranks 0–7", "rank 37 (node-e)"]);
-    let told = "whether ranks 0–7 came is not known, as the log of their node is not among the inputs";
+    let told = "whether ranks 0–7 came is not known: their logs are not in the input";
     assert!(report.story.contains(told), "{}", report.story);
     // The store counted, so that nothing is left open.
     assert!(

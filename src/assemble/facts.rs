@@ -409,7 +409,9 @@ impl Facts {
         let all = || launches.of_attempt(verdict.attempt);
         let own = all().filter(|index| !observed(index)).find_map(time);
         let started = own.or_else(|| all().find_map(time));
-        let died = root.and_then(time);
+        // When a line without a stamp was written is not known.
+        let own = |index: &usize| launches.events.get(*index).is_some_and(|p| p.event.place.own_time);
+        let died = root.filter(own).and_then(time);
         let printed = |t: &Stamp| t.rfc3339().unwrap_or_else(|| t.printed());
         let world = launches
             .processes

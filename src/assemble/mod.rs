@@ -2,9 +2,11 @@
 //!
 //! Owns which evidence is shown and how a verdict is told. Never judges anew and never reads input.
 
+mod absent;
 mod blank;
 mod evidence;
 mod facts;
+mod first;
 mod leftover;
 mod missing;
 mod next;
@@ -109,6 +111,8 @@ pub fn assemble(
     let waits = waits::waits(catalog, launches, verdict, &facts, &names, input.now.as_ref());
     let mut findings = findings(catalog, launches, verdict, all, &names);
     findings.splice(0..0, waits.findings);
+    let undecided = first::tell(launches, verdict, &names);
+    findings.splice(0..0, undecided.findings);
     findings.extend(leftover::tell(launches, verdict, &facts));
     findings.extend(input.notes.iter().map(|note| Finding {
         id: "input.note".to_owned(),
@@ -116,9 +120,10 @@ pub fn assemble(
         severity: "info".to_owned(),
         evidence: Vec::new(),
     }));
-    let mut story = story::tell(catalog, launches, verdict, &facts, cause.as_ref());
+    let mut story = story::tell(catalog, launches, verdict, &facts, cause.as_ref(), &names);
+    story.add(None, undecided.sentence);
     story.add(waits.headline, waits.sentence);
-    let mut alternatives = alternatives(catalog, launches, verdict);
+    let mut alternatives = alternatives(catalog, launches, verdict, &names);
     alternatives.extend(waits.alternatives);
     let blank = input.blank;
     let mut report = Report {
@@ -150,7 +155,7 @@ pub fn assemble(
         will_not_help: advice.will_not_help,
         overruled_advice: known
             .as_ref()
-            .map(|known| overruled::find(catalog, launches, verdict, known))
+            .map(|known| overruled::find(catalog, launches, verdict, known, &names))
             .unwrap_or_default(),
         retry: advice.retry,
         next_evidence: next::wanted(catalog, advice.next_evidence, known.as_ref(), &log, input.names),
@@ -199,11 +204,12 @@ fn title(catalog: &Catalog, launches: &Launches, verdict: &Verdict, id: &str) ->
         .unwrap_or_else(|| id.to_owned())
 }
 
-fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Vec<Alternative> {
-    let root_line = verdict
+fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict, names: &Names<'_>) -> Vec<Alternative> {
+    let root_at = verdict
         .root
         .and_then(|i| verdict.failures.get(i))
-        .and_then(|f| launches.events.get(f.event));
+        .filter(|f| launches.events.get(f.event).is_some())
+        .map(|f| names.stands_at(f.event));
     let titled = |id: &str| catalog.cause(id).map_or_else(|| id.to_owned(), |c| c.title.clone());
     let suspected = verdict.suspects.iter().map(|(id, confidence)| Alternative {
         title: titled(id),
@@ -218,21 +224,20 @@ fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Ve
         .filter_map(|(index, confidence)| {
             let failure = verdict.failures.get(*index)?;
             let id = failure.cause.clone()?;
-            let place = &launches.events.get(failure.event)?.event.place;
             let why_not = if failure.survived {
                 "the launch went on after it".to_owned()
             } else {
                 let reason = verdict.reason(*index).map(|reason| reason.text());
-                match (reason, root_line) {
-                    (Some(reason), Some(root)) => format!("{reason} (root at line {})", root.event.place.line),
-                    (_, Some(root)) => format!("line {} states a cause that says more", root.event.place.line),
+                match (reason, &root_at) {
+                    (Some(reason), Some(root)) => format!("{reason} (root at {root})"),
+                    (_, Some(root)) => format!("{root} states a cause that says more"),
                     _ => "it says less than the root".to_owned(),
                 }
             };
             Some(Alternative {
                 title: titled(&id),
                 confidence: *confidence,
-                why: format!("line {} says so", place.line),
+                why: format!("{} says so", names.stands_at(failure.event)),
                 why_not,
                 id,
             })
@@ -346,8 +351,8 @@ fn findings(
             out.push(Finding {
                 id: "look-alike".to_owned(),
                 title: format!(
-                    "line {} reads like a failure, and the launch went on: {}",
-                    place.line,
+                    "{} reads like a failure, and the launch went on: {}",
+                    names.stands_at(failure.event),
                     cut(&place.text, 120)
                 ),
                 severity: "info".to_owned(),
@@ -371,7 +376,7 @@ fn findings(
             if out.iter().all(|f: &Finding| f.id != signature.def.id) {
                 out.push(Finding {
                     id: signature.def.id.clone(),
-                    title: format!("{} (line {})", cut(&title, 160), placed.event.place.line),
+                    title: format!("{} ({})", cut(&title, 160), names.stands_at(index)),
                     severity: "warning".to_owned(),
                     evidence: Vec::new(),
                 });

@@ -9,11 +9,19 @@ use crate::remedy::{Evidence, conditions, template};
 use crate::report::model::Overruled;
 use crate::verdict::Verdict;
 
+use super::places::Names;
+
 /// Pieces of wrong advice that are quoted.
 const MOST: usize = 5;
 
 /// The advice to warn of, in order of the log; what is repeated counts once.
-pub fn find(catalog: &Catalog, launches: &Launches, verdict: &Verdict, known: &Evidence<'_>) -> Vec<Overruled> {
+pub fn find(
+    catalog: &Catalog,
+    launches: &Launches,
+    verdict: &Verdict,
+    known: &Evidence<'_>,
+    names: &Names<'_>,
+) -> Vec<Overruled> {
     let family = format!("{}.*", known.family());
     let mut found: Vec<Overruled> = Vec::new();
     // Advice of an earlier attempt counts too: the change it led to may be what fails now.
@@ -40,8 +48,8 @@ pub fn find(catalog: &Catalog, launches: &Launches, verdict: &Verdict, known: &E
             continue;
         };
         if found.len() < MOST && found.iter().all(|other| other.why != why) {
-            let line = place.line;
-            found.push(Overruled { line, text, why });
+            let (input, line) = (names.input(place.input), place.line);
+            found.push(Overruled { input, line, text, why });
         }
     }
     found

@@ -31,6 +31,24 @@ impl Names<'_> {
             .unwrap_or_else(|| "-".to_owned())
     }
 
+    /// Where an event stands, in words: `line 11`, and of which file where there are several.
+    pub fn stands_at(&self, event: usize) -> String {
+        let place = self.launches.events.get(event).map(|placed| &placed.event.place);
+        place.map_or_else(String::new, |place| self.line_of(place.input, place.line))
+    }
+
+    /// The same of a line.
+    pub fn line_of(&self, input: crate::event::InputId, line: u64) -> String {
+        if self.inputs.len() < 2 {
+            return format!("line {line}");
+        }
+        let name = self.input(input);
+        let file = |name: &str| name.rsplit(['/', '\\']).next().map(ToOwned::to_owned);
+        let alone = self.inputs.iter().filter(|other| file(other) == file(&name)).count() == 1;
+        let short = file(&name).filter(|_| alone).unwrap_or(name);
+        format!("line {line} of {short}")
+    }
+
     /// The place of an event, told of `process`.
     pub fn place(&self, event: usize, process: ProcessId) -> PlaceReport {
         let Some(placed) = self.launches.events.get(event) else {
@@ -38,12 +56,15 @@ impl Names<'_> {
         };
         let place = &placed.event.place;
         let who = self.launches.processes.get(process);
+        let own = place.time.as_ref().filter(|_| place.own_time);
+        let above = place.time.as_ref().filter(|_| !place.own_time);
         PlaceReport {
             input: self.input(place.input),
             line: place.line,
             byte: place.byte,
-            time: place.time.as_ref().and_then(Stamp::rfc3339),
-            time_local: place.time.as_ref().map(|t| t.printed()),
+            time: own.and_then(Stamp::rfc3339),
+            time_local: own.map(Stamp::printed),
+            time_after: above.map(Stamp::printed),
             process: Some(who.id.clone()),
             attribution: self.attribution(placed.process, process).to_owned(),
             rank: who.rank,
@@ -127,8 +148,9 @@ impl Names<'_> {
                 Some(TimelineEntry {
                     process: process.id.clone(),
                     phase: phase.to_owned(),
+                    input: self.input(place.input),
                     line: place.line,
-                    time: place.time.as_ref().and_then(Stamp::rfc3339),
+                    time: place.time.as_ref().filter(|_| place.own_time).and_then(Stamp::rfc3339),
                     seconds: place
                         .time
                         .as_ref()

@@ -2,16 +2,20 @@
 //!
 //! Owns the wording. Every clause rests on a fact of the launch; what is unknown is left out.
 
+use std::collections::HashMap;
+
 use crate::catalog::Catalog;
+use crate::event::InputId;
 use crate::launch::Launches;
-use crate::launch::processes::Process;
+use crate::launch::processes::{Process, ProcessId};
 use crate::report::model::{Cause, Outcome};
-use crate::report::text::plural;
+use crate::report::text::{capital, plural};
 use crate::verdict::Verdict;
 use crate::verdict::causality::Reason;
 
 use super::cut;
 use super::facts::Facts;
+use super::places::Names;
 
 /// Characters of a headline.
 const HEADLINE: usize = 120;
@@ -37,11 +41,18 @@ impl Story {
 }
 
 /// Tells the verdict.
-pub fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Facts, cause: Option<&Cause>) -> Story {
+pub fn tell(
+    catalog: &Catalog,
+    launches: &Launches,
+    verdict: &Verdict,
+    facts: &Facts,
+    cause: Option<&Cause>,
+    names: &Names<'_>,
+) -> Story {
     let program = program(facts);
     let phase = verdict.phase.as_deref();
     match (verdict.outcome, cause) {
-        (Outcome::Failed, Some(cause)) => failed(catalog, launches, verdict, facts, cause),
+        (Outcome::Failed, Some(cause)) => failed(catalog, launches, verdict, facts, cause, names),
         (Outcome::Failed, None) => plain(format!("{program} failed; the log does not say why"), String::new()),
         (Outcome::Healthy, _) => plain(
             format!("{program} is up and serving"),
@@ -79,7 +90,14 @@ fn plain(headline: String, text: String) -> Story {
     }
 }
 
-fn failed(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Facts, cause: &Cause) -> Story {
+fn failed(
+    catalog: &Catalog,
+    launches: &Launches,
+    verdict: &Verdict,
+    facts: &Facts,
+    cause: &Cause,
+    names: &Names<'_>,
+) -> Story {
     let def = catalog.cause(&cause.id);
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
     let subject = def.and_then(|d| d.subject.clone());
@@ -92,7 +110,17 @@ fn failed(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Fac
     {
         let last = exception.kind.rsplit('.').next().unwrap_or("");
         let first = exception.message.split('\n').next().unwrap_or("");
-        headline = format!("{who} died of {last}: {first}");
+        headline = match root.is_some_and(|f| f.cut) {
+            true => {
+                let place = exception.frames.last();
+                let file = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+                let place = place.map_or_else(String::new, |f| {
+                    format!(" in {} ({}:{})", f.function, file(&f.file), f.line)
+                });
+                format!("{who} raised an exception{place}; its log ends before it says which")
+            }
+            false => format!("{who} died of {last}: {first}"),
+        };
     }
     let mut sentences = Vec::new();
     let place = verdict
@@ -104,13 +132,12 @@ fn failed(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Fac
         sentences.push(first_sentences(&def.meaning, 1));
     }
     sentences.extend(figures(facts, &cause.id, verdict.phase.as_deref()));
-    let carriers = verdict.explained.iter().filter(|(_, r)| *r != Reason::Copy).count();
+    let carriers = reports(launches, verdict);
     if carriers > 0 {
-        let line = root
-            .and_then(|f| launches.events.get(f.event))
-            .map_or(0, |p| p.event.place.line);
+        let line = root.map_or_else(String::new, |f| names.stands_at(f.event));
         sentences.push(format!(
-            "Line {line} states it; {} of failure in the log {} from it.",
+            "{} states it; {} of failure in the log {} from it.",
+            capital(&line),
             plural(carriers as u64, "other report"),
             if carriers == 1 { "follows" } else { "follow" }
         ));
@@ -119,6 +146,20 @@ fn failed(catalog: &Catalog, launches: &Launches, verdict: &Verdict, facts: &Fac
         headline: cut(&headline, HEADLINE),
         text: sentences.join(" "),
     }
+}
+
+/// How many reports of the failure there are beside the root. What several inputs hold of one process, as a node's log
+/// and one of all nodes do, counts once.
+fn reports(launches: &Launches, verdict: &Verdict) -> usize {
+    let mut counts: HashMap<(ProcessId, &str), HashMap<InputId, usize>> = HashMap::new();
+    for (index, _) in verdict.explained.iter().filter(|(_, r)| *r != Reason::Copy) {
+        let failure = verdict.failures.get(*index);
+        if let Some((failure, placed)) = failure.and_then(|f| Some((f, launches.events.get(f.event)?))) {
+            let of = counts.entry((failure.process, &failure.key)).or_default();
+            *of.entry(placed.event.place.input).or_default() += 1;
+        }
+    }
+    counts.values().filter_map(|of| of.values().max()).sum()
 }
 
 /// The figures that tell the failure, in a sentence; and that a peak of graph capture passes.

@@ -10,12 +10,13 @@ use crate::launch::Launches;
 use crate::launch::arrival::Arrival;
 use crate::launch::processes::{Process, ProcessId, ProcessRole};
 use crate::report::model::Alternative;
-use crate::report::text;
+use crate::report::text::{self, capital};
 use crate::time::Stamp;
 use crate::verdict::Verdict;
 
+use super::absent;
 use super::facts::Facts;
-use super::waits::{Waits, absent_in_words, capital, finding, processes_in_words};
+use super::waits::{Waits, finding, processes_in_words};
 
 /// Seconds of silence below which a process may just be working.
 const SILENT: f64 = 30.0;
@@ -74,8 +75,8 @@ pub fn tell(
         let told = match group.silent.filter(|_| known) {
             Some(seconds) => {
                 let title = format!(
-                    "{who}: last line at {at}{place}, silent for {} s up to {against}; {waits}",
-                    seconds as i64
+                    "{who}: last line at {at}{place}, silent for {} up to {against}; {waits}",
+                    text::span(seconds)
                 );
                 finding("stuck.silent", "warning", &title)
             }
@@ -207,7 +208,7 @@ fn groups<'l>(
         let silent = end.and_then(since);
         let waits = match arrival {
             Some(a) if !a.absent.is_empty() && process.rank.is_some_and(|r| a.came.contains(&r)) => {
-                format!("waiting for {}", absent_in_words(&a.absent))
+                absent::waited_for(a)
             }
             _ if Some(process.role) != innermost => "waiting for the processes that it started".to_owned(),
             _ => waits_for(&phase).to_owned(),

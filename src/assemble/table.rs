@@ -115,7 +115,10 @@ pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
             exit: key.exit,
             input: place.as_ref().map(|p| p.input.clone()),
             line: place.as_ref().map(|p| p.line),
-            time: place.and_then(|p| p.time_local),
+            when: place.and_then(|p| {
+                let own = p.time_local.map(|time| format!("at {time}"));
+                own.or_else(|| p.time_after.map(|time| format!("after {time}")))
+            }),
         }
     };
     groups.into_iter().take(MAX_ROWS).map(row).collect()

@@ -1,16 +1,19 @@
-//! Who never came, who waits for whom and for how long, and what the nodes do not have in common: settings, clocks.
+//! What is known of the processes as a group: who waits for whom and for how long, and what the nodes do not have in
+//! common: settings, clocks.
 //!
 //! Owns the wording of findings about many processes together. Never judges: the verdict stands already.
 
 use crate::catalog::Catalog;
 use crate::launch::Launches;
-use crate::launch::arrival::{Absent, Arrival, arrival};
+use crate::launch::arrival::{Absent, arrival};
 use crate::launch::differences::differences;
 use crate::launch::processes::Process;
 use crate::report::model::{Alternative, Finding, Outcome};
+use crate::report::text;
 use crate::time::Stamp;
 use crate::verdict::Verdict;
 
+use super::absent;
 use super::facts::Facts;
 use super::missing::missing;
 use super::places::Names;
@@ -52,13 +55,16 @@ pub fn waits(
     let open = matches!(verdict.outcome, Outcome::Failed | Outcome::Running);
     let arrival = arrival(catalog, launches, verdict.attempt).filter(|_| open);
     if let Some(arrival) = &arrival {
-        tell_absent(catalog, verdict, arrival, &mut out);
+        absent::tell(catalog, verdict, arrival, &mut out);
     }
     if open {
         out.missing = missing(catalog, launches, verdict, arrival.as_ref());
         tell_differences(launches, verdict, &mut out);
         tell_clocks(launches, names, &mut out);
     }
+    let early = now.and_then(|now| before_the_end(launches, now));
+    let now = now.filter(|_| early.is_none());
+    out.findings.extend(early);
     if verdict.outcome == Outcome::Running {
         stuck::tell(catalog, launches, verdict, facts, arrival.as_ref(), now, &mut out);
     }
@@ -98,125 +104,26 @@ pub(super) fn absent_in_words(absent: &[Absent]) -> String {
     format!("{}{nodes}", ranks_in_words(&ranks))
 }
 
-fn tell_absent(catalog: &Catalog, verdict: &Verdict, arrival: &Arrival, out: &mut Waits) {
-    if arrival.absent.is_empty() {
-        return;
-    }
-    // Whoever died of something of their own is no news as an absentee.
-    let cause = verdict.cause.as_deref().unwrap_or("");
-    let weak = catalog.strength(cause) == crate::catalog::Strength::Weak;
-    let of_meeting = cause.starts_with("dist.") || cause.starts_with("nccl.") || cause.starts_with("unknown.");
-    if verdict.outcome == Outcome::Failed && !(weak && of_meeting) {
-        return;
-    }
-    let world = arrival.world;
-    let came: Vec<u32> = arrival.came.iter().copied().collect();
-    let (known, unlogged): (Vec<Absent>, Vec<Absent>) = arrival.absent.iter().cloned().partition(|a| a.known);
-    let told = arrival
-        .told
-        .map(|(came, all)| format!("; the store counted {came} of {all}"))
-        .unwrap_or_default();
-    let waiting = match came.len() {
-        0 => String::new(),
-        1 => format!("{} of {world} came", ranks_in_words(&came)),
-        n => format!("{n} of {world} ranks came ({})", ranks_in_words(&came)),
-    };
-    // While nobody has given up, it may still come.
-    let running = verdict.outcome == Outcome::Running;
-    out.headline = Some(match known.is_empty() {
-        true => without_log(&unlogged, &came, world, running),
-        false => never_joined(&known, &came, world, running),
-    });
-    let silent: Vec<Absent> = arrival.unheard().cloned().collect();
-    let of = |absent: &[Absent]| {
-        if absent.len() > 1 {
-            ("they", "their")
-        } else {
-            ("it", "its")
-        }
-    };
-    let no_log = |who: &str, absent: &[Absent]| {
-        let whose = of(absent).1;
-        format!("whether {who} came is not known, as the log of {whose} node is not among the inputs")
-    };
-    let heard = if known.is_empty() {
-        capital(&no_log(of(&unlogged).0, &unlogged))
-    } else if silent.is_empty() {
-        match known.len() {
-            1 => "It is in the logs and stopped short of it".to_owned(),
-            _ => "They are in the logs and stopped short of it".to_owned(),
-        }
-    } else {
-        let lines = match (arrival.absent.len() == silent.len(), silent.len()) {
-            (true, 1) => "The logs hold no line of it".to_owned(),
-            (true, _) => "The logs hold no line of them".to_owned(),
-            (false, _) => format!("The logs hold no line of {}", absent_in_words(&silent)),
-        };
-        match unlogged.is_empty() {
-            true => lines,
-            false => format!("{lines}; {}", no_log(&absent_in_words(&unlogged), &unlogged)),
-        }
-    };
-    let missed = if known.is_empty() { &unlogged } else { &known };
-    let who = absent_in_words(missed);
-    let sentence = match (waiting.is_empty(), known.is_empty()) {
-        (true, _) => format!("{} of {world} did not join the group{told}. {heard}.", capital(&who)),
-        (false, false) => format!("{waiting} to the meeting of the group{told}; {who} did not. {heard}."),
-        (false, true) => {
-            format!("{waiting} to the meeting of the group{told}, as far as the logs tell; {who} did not. {heard}.")
-        }
-    };
-    out.findings
-        .push(finding("arrival.absent", "warning", sentence.trim_end_matches('.')));
-    out.sentence = Some(capital(&sentence));
-    if verdict.outcome == Outcome::Running {
-        let id = "dist.rendezvous-timeout";
-        out.alternatives.push(Alternative {
-            id: id.to_owned(),
-            title: catalog.cause(id).map_or_else(|| id.to_owned(), |c| c.title.clone()),
-            confidence: 0.5,
-            why: format!("{waiting}, {who} did not"),
-            why_not: "no process has given up waiting yet".to_owned(),
-        });
-    }
-}
+/// Seconds by which the clock of whoever collected a log may be behind that of the log.
+const CLOCKS: f64 = 60.0;
 
-/// `Rank 37 (node-e) never joined: 63 of 64 ranks waited for it`.
-fn never_joined(absent: &[Absent], came: &[u32], world: u32, running: bool) -> String {
-    let (who, many) = (capital(&absent_in_words(absent)), absent.len() > 1);
-    let them = if many { "them" } else { "it" };
-    let never = match (running, many) {
-        (false, _) => "never joined",
-        (true, true) => "have not joined",
-        (true, false) => "has not joined",
-    };
-    match came.len() {
-        0 => format!("{who} {never} the group of {world} ranks"),
-        1 if running => format!("{who} {never}: {} waits for {them}", ranks_in_words(came)),
-        1 => format!("{who} {never}: {} waited in vain", ranks_in_words(came)),
-        n => format!(
-            "{who} {never}: {n} of {world} ranks {} for {them}",
-            if running { "wait" } else { "waited" }
-        ),
-    }
-}
-
-/// `63 of 64 ranks waited; the log of rank 1 is missing`.
-fn without_log(absent: &[Absent], came: &[u32], world: u32, running: bool) -> String {
-    let who = absent_in_words(absent);
-    let (one, more) = if running {
-        ("waits", "wait")
-    } else {
-        ("waited in vain", "waited in vain")
-    };
-    match came.len() {
-        0 => format!("The log of {who} of {world} is missing"),
-        1 => format!(
-            "{} {one} for its peers; the log of {who} is missing",
-            capital(&ranks_in_words(came))
-        ),
-        n => format!("{n} of {world} ranks {more}; the log of {who} is missing"),
-    }
+/// A log cannot have been collected before its last line was written.
+fn before_the_end(launches: &Launches, now: &Stamp) -> Option<Finding> {
+    let last = launches.processes.all().iter().filter_map(|p| p.last.as_ref());
+    let last = last.max_by(|a, b| {
+        a.seconds_since(now)
+            .unwrap_or(f64::MIN)
+            .total_cmp(&b.seconds_since(now).unwrap_or(f64::MIN))
+    })?;
+    let early = last.seconds_since(now).filter(|early| *early > CLOCKS)?;
+    let title = format!(
+        "The time of collection given, {}, is {} before the last line of the log, {}, and is not used: give the time at \
+         which the log was collected, in the time zone of its stamps",
+        now.printed(),
+        text::span(early),
+        last.printed(),
+    );
+    Some(finding("now.early", "warning", &title))
 }
 
 fn tell_differences(launches: &Launches, verdict: &Verdict, out: &mut Waits) {
@@ -247,31 +154,15 @@ fn tell_clocks(launches: &Launches, names: &Names<'_>, out: &mut Waits) {
         let against = apart.against.as_deref().unwrap_or("the others");
         let which = if apart.ahead > 0.0 { "ahead of" } else { "behind" };
         let zone = if apart.zone { ", a difference of time zones" } else { "" };
-        let [a, b] = apart.moment.map(|(input, line)| {
-            let name = names.input(input);
-            format!("line {line} of {}", name.rsplit('/').next().unwrap_or(&name))
-        });
+        let [a, b] = apart.moment.map(|(input, line)| names.line_of(input, line));
         let title = format!(
             "The clock of {} is {} {which} that of {against}{zone}: {b} was written at about the time of {a}. Times of \
              several nodes are compared by the clock of {against}",
             apart.node,
-            span(apart.ahead.abs()),
+            text::span(apart.ahead.abs()),
         );
         out.findings.push(finding("clocks.differ", "info", &title));
     }
-}
-
-/// Seconds in the words of a clock: `3 h 15 min`, `42 s`.
-fn span(seconds: f64) -> String {
-    // A difference of clocks is known to some seconds at best.
-    let seconds = seconds.round() as i64;
-    let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")];
-    let told: Vec<String> = parts
-        .iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, unit)| format!("{n} {unit}"))
-        .collect();
-    told.join(" ")
 }
 
 /// Processes by rank where they have one, else by id.
@@ -290,13 +181,6 @@ pub fn processes_in_words(processes: &[&Process]) -> String {
         [first, ..] => format!("{} and {} like it", first.id, processes.len() - 1),
         [] => String::new(),
     }
-}
-
-pub(super) fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars
-        .next()
-        .map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
 pub(super) fn finding(id: &str, severity: &str, title: &str) -> Finding {

@@ -64,6 +64,7 @@ pub struct Root {
     pub line: u64,
     pub time: Option<String>,
     pub time_local: Option<String>,
+    pub time_after: Option<String>,
     pub process: Option<String>,
     pub rank: Option<u32>,
     pub node: Option<String>,
@@ -178,6 +179,7 @@ impl Digest {
             root.and_then(|r| r.time.as_deref()),
             self.launch.died.as_deref(),
             root.and_then(|r| r.time_local.as_deref()),
+            root.and_then(|r| r.time_after.as_deref()),
             self.launch.started.as_deref(),
         ];
         let modified = self.modified();

@@ -122,6 +122,7 @@ mod tests {
             line,
             byte: 0,
             time: None,
+            own_time: false,
             text: text.into(),
         };
         Event::new(place, Arc::new(Speaker::default()), Fact::Known)

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Launches;
-use super::processes::{Process, ProcessId};
+use super::processes::{Process, ProcessId, ProcessRole};
 use crate::catalog::Catalog;
-use crate::event::Event;
+use crate::event::{Event, InputId};
 
 /// A rank that did not come.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,8 +20,8 @@ pub struct Absent {
     pub node: Option<Arc<str>>,
     /// Its process, if any line of it is in the logs.
     pub process: Option<ProcessId>,
-    /// Whether it is known not to have come: its node is heard, or whoever counted says so. Otherwise the log of its
-    /// node may just not be at hand.
+    /// Whether it is known not to have come: the rest of its node's output is heard, or whoever counted says so.
+    /// Otherwise its log may just not be at hand.
     pub known: bool,
 }
 
@@ -112,10 +112,17 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
         let counted = out.told.is_some_and(|(came, _)| came as usize == out.came.len());
         let block = nodes.block_or_all(&ranks, out.world);
         let heard: BTreeSet<u32> = ranks.keys().filter_map(|r| r.checked_div(block)).collect();
+        let outputs = Outputs::of(launches, attempt, &active);
         for absent in out.absent.iter_mut().filter(|a| a.process.is_none() && !counted) {
-            absent.known = absent.rank.checked_div(block).is_none_or(|of| heard.contains(&of));
+            absent.known = match absent.rank.checked_div(block) {
+                Some(of) => heard.contains(&of) && !outputs.of_one_rank,
+                None => outputs.count == 1,
+            };
         }
         name_the_nameless(launches, &active, &joined, &mut out.absent);
+        if !counted {
+            outputs.may_be_of(&mut out.absent);
+        }
         // A store that one client more had joined than the logs show joining: whom it counted is not known.
         let hidden = out.told.is_some_and(|(came, _)| came as usize > out.came.len());
         if hidden && out.came.is_empty() {
@@ -146,6 +153,59 @@ fn name_the_nameless(
     for rank in absent.iter_mut().filter(|a| a.process.is_none()) {
         let fits = |p: &Process| p.node.is_none() || rank.node.is_none() || p.node == rank.node;
         rank.process = nameless.iter().find(|(_, p)| fits(p)).map(|(id, _)| *id);
+    }
+}
+
+/// The inputs that hold what processes of the launch print.
+struct Outputs {
+    count: usize,
+    /// Whether each holds the lines of one rank: what is not in them may be in a file that was not given.
+    of_one_rank: bool,
+    /// The processes of inputs in which no line says which rank speaks.
+    unnamed: Vec<ProcessId>,
+}
+
+impl Outputs {
+    fn of(launches: &Launches, attempt: usize, active: &BTreeSet<usize>) -> Self {
+        let mut ranks: BTreeMap<InputId, BTreeSet<u32>> = BTreeMap::new();
+        let mut unnamed: BTreeMap<InputId, ProcessId> = BTreeMap::new();
+        let mut add = |id: ProcessId, input: InputId| {
+            let process = launches.processes.get(id);
+            if matches!(process.role, ProcessRole::Observer | ProcessRole::RayDaemon) {
+                return;
+            }
+            let of_input = ranks.entry(input).or_default();
+            of_input.extend(process.rank);
+            if process.role == ProcessRole::Main && process.rank.is_none() {
+                unnamed.entry(input).or_insert(id);
+            }
+        };
+        for placed in launches.of_attempt(attempt).filter_map(|i| launches.events.get(i)) {
+            add(placed.process, placed.event.place.input);
+        }
+        for &index in active {
+            let process = launches.processes.get(ProcessId(index));
+            if process.last_line.1 > 0 {
+                add(ProcessId(index), process.last_line.0);
+            }
+        }
+        let named = |input: &InputId| ranks.get(input).is_some_and(|ranks| !ranks.is_empty());
+        unnamed.retain(|input, _| !named(input));
+        Self {
+            count: ranks.len(),
+            of_one_rank: ranks.len() > 1 && ranks.values().all(|ranks| ranks.len() <= 1),
+            unnamed: unnamed.into_values().collect(),
+        }
+    }
+
+    /// What nobody says it is may be the log of a rank of which no line speaks.
+    fn may_be_of(&self, absent: &mut [Absent]) {
+        let Some(&process) = self.unnamed.first().filter(|_| self.count > 1) else {
+            return;
+        };
+        for rank in absent.iter_mut().filter(|a| a.process.is_none()) {
+            (rank.process, rank.known) = (Some(process), false);
+        }
     }
 }
 

@@ -6,8 +6,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::rounds::Rounds;
-use super::{Source, folders};
+use super::{Source, folders, names};
 use crate::catalog::Catalog;
+use crate::event::{Program, Speaker};
 
 /// Programs that only tell of others, as the catalog names them.
 const OBSERVERS: &[&str] = &["kernel", "k8s", "slurm", "systemd", "docker", "earlyoom"];
@@ -18,7 +19,8 @@ const RAY_WORKER: &str = "ray-worker";
 /// What a file name tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileHint {
-    /// Node, from `node-b.log`, `worker-1.log`, `head.log`, or a folder of such a name.
+    /// Node, from `node-b.log`, `worker-1.log`, `head.log`, or a folder of such a name; else the one host that its lines
+    /// name.
     pub node: Option<Arc<str>>,
     /// Label of the process whose only output this is.
     pub label: Option<Arc<str>>,
@@ -26,6 +28,8 @@ pub struct FileHint {
     pub pid: Option<i64>,
     /// Global rank, from `rank3.log`.
     pub rank: Option<u32>,
+    /// Local rank, from the folders in which torchrun keeps what each of its processes prints.
+    pub local: Option<u32>,
     /// Whether the file is one component's of a Ray session.
     pub ray_session: bool,
     /// Whether the kernel or a supervisor wrote it, which only tell of others.
@@ -36,6 +40,14 @@ impl FileHint {
     /// What a name tells by itself.
     pub(super) fn of(name: &str) -> Self {
         hint(name, true)
+    }
+
+    /// The rank and the local rank of a speaker in the file: those of one that does not say that it is another. The
+    /// agent that started the ranks prints its pid.
+    pub fn places(&self, speaker: &Speaker) -> (Option<u32>, Option<u32>) {
+        let agent = speaker.program == Program::Torch && speaker.pid.is_some();
+        let other = speaker.label.is_some() || agent;
+        (self.rank.filter(|_| !other), self.local.filter(|_| !other))
     }
 
     /// Whether it holds what the code of one of Ray's workers prints.
@@ -53,6 +65,22 @@ pub fn hints(catalog: &Catalog, sources: &[Arc<Source>], rounds: &Rounds) -> Vec
         ..hint(&source.name, alone)
     };
     let mut hints: Vec<FileHint> = sources.iter().map(named).collect();
+    let told = told_hosts(sources);
+    for (source, hint) in sources.iter().zip(&mut hints) {
+        let heard = &source.harvest.heard;
+        let name = bare(file_of(&source.name));
+        if !alone && hint.label.is_none() && hint.rank.is_none() && told.contains(name) {
+            hint.node = Some(name.into());
+        }
+        // A file that holds the lines of other ranks too is named for something else.
+        let mut ranks = heard.iter().filter_map(|h| h.speaker.rank.or(h.identity.rank));
+        hint.rank = hint.rank.filter(|own| ranks.all(|rank| rank == *own));
+        if hint.label.is_some() && hint.pid.is_none() && !hint.ray_session {
+            let own = heard.iter().filter(|h| h.speaker.label == hint.label);
+            let mut pids = own.filter_map(|h| h.speaker.pid);
+            hint.pid = pids.next().filter(|pid| pids.all(|other| other == *pid));
+        }
+    }
     let by_folder = by_folder(sources, &mut hints);
     // Attempts that were written to files of their own are no nodes.
     let outputs: HashSet<(Option<usize>, String)> = sources
@@ -72,7 +100,7 @@ pub fn hints(catalog: &Catalog, sources: &[Arc<Source>], rounds: &Rounds) -> Vec
         let named = by_folder || node_in_name(&source.name).is_some();
         if !named && (at_once <= 1 || hint.observer) {
             hint.node = None;
-        } else if hint.node.is_some() && hint.label.is_none() {
+        } else if !hint.ray_session && !hint.observer {
             hint.node = only_host(source).or(hint.node.take());
         }
     }
@@ -92,10 +120,10 @@ fn by_folder(sources: &[Arc<Source>], hints: &mut [FileHint]) -> Vec<bool> {
     // There is one raylet on each node.
     let raylets = folders
         .iter()
-        .zip(&*hints)
-        .filter(|(_, h)| h.label.as_deref() == Some("raylet"));
+        .zip(sources)
+        .filter(|(_, s)| file_of(&s.name).starts_with("raylet."));
     let sessions: BTreeSet<&str> = raylets.map(|(f, _)| folders::of_session(f)).collect();
-    let apart = folders::apart(&sessions);
+    let apart = folders::apart(&sessions, |_| true);
     for ((folder, hint), told) in folders.iter().zip(&mut *hints).zip(&mut told) {
         let session = folders::of_session(folder);
         let within = session.len() < folder.len() || hint.ray_session;
@@ -110,37 +138,45 @@ fn by_folder(sources: &[Arc<Source>], hints: &mut [FileHint]) -> Vec<bool> {
         *told = hint.node.is_none() && own.is_some();
         hint.node = hint.node.take().or_else(|| own.as_deref().map(Into::into));
     }
-    let mut same: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
+    let mut same: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, (source, hint)) in sources.iter().zip(&*hints).enumerate() {
-        let by_name = hint.label.is_none() && hint.rank.is_none() && node_in_name(&source.name).is_none();
-        if let Some(node) = hint.node.as_ref().filter(|_| by_name) {
-            let key = if folders::names_nothing(node) {
-                "".into()
-            } else {
-                node.clone()
-            };
-            same.entry(key).or_default().push(at);
+        let whose = hint.label.is_some() || hint.rank.is_some() || hint.local.is_some() || hint.ray_session;
+        if !whose && node_in_name(&source.name).is_none() {
+            let name = bare(file_of(&source.name));
+            let name = if folders::names_nothing(name) { "" } else { name };
+            same.entry(name).or_default().push(at);
         }
     }
-    for (key, members) in same {
+    for members in same.into_values() {
         let own: BTreeSet<&str> = members
             .iter()
             .filter_map(|&at| folders.get(at).map(String::as_str))
             .collect();
-        let apart = folders::apart(&own);
+        let apart = folders::apart(&own, names::is_host);
         if own.len() < 2 {
             continue;
         }
         for at in members {
             let own = folders.get(at).and_then(|f| apart.get(f.as_str())).cloned().flatten();
-            if let Some(hint) = hints.get_mut(at) {
-                hint.node = own
-                    .map(Into::into)
-                    .or_else(|| hint.node.take().filter(|_| !key.is_empty()));
+            if let (Some(hint), Some(own)) = (hints.get_mut(at), own) {
+                hint.node = Some(own.into());
             }
         }
     }
     told
+}
+
+/// The file's own name in a path.
+fn file_of(name: &str) -> &str {
+    name.rsplit(['/', '\\']).next().unwrap_or(name)
+}
+
+/// The hosts that any line names.
+fn told_hosts(sources: &[Arc<Source>]) -> HashSet<&str> {
+    let events = sources.iter().flat_map(|s| &s.harvest.events);
+    let victims = events.filter_map(|e| e.victim.node.as_deref());
+    let heard = sources.iter().flat_map(|s| &s.harvest.heard);
+    victims.chain(heard.filter_map(|h| h.speaker.node.as_deref())).collect()
 }
 
 /// Whether all that is known of a source is what a kernel or a supervisor prints.
@@ -157,19 +193,30 @@ fn tells_of_others(catalog: &Catalog, source: &Source) -> bool {
 /// The one host that the lines of a source name.
 fn only_host(source: &Source) -> Option<Arc<str>> {
     let mut hosts = source.harvest.heard.iter().filter_map(|h| h.speaker.node.as_ref());
-    let first = hosts.next()?;
+    // What Ray hands on names the nodes of others, and leaves out its own.
+    let unlabelled = source.harvest.heard.iter().filter(|h| h.speaker.label.is_none());
+    let first = unlabelled.into_iter().find_map(|h| h.speaker.node.as_ref())?;
     hosts.all(|h| h == first).then(|| first.clone())
 }
 
+/// The part of a launch that a file, or a folder above it, is named for.
+pub(super) fn part_in_name(name: &str) -> Option<String> {
+    in_name(name, is_part_name)
+}
+
 /// The node that a file, or a folder above it, is named for.
-pub(super) fn node_in_name(name: &str) -> Option<String> {
+fn node_in_name(name: &str) -> Option<String> {
+    in_name(name, names::is_node_name)
+}
+
+fn in_name(name: &str, is: fn(&str) -> bool) -> Option<String> {
     let path = name.replace('\\', "/");
     let mut parts = path.rsplit('/');
     let file = without_endings(parts.next().unwrap_or(""));
-    if is_node_name(file) {
+    if is(file) {
         return Some(file.to_owned());
     }
-    parts.find(|part| is_node_name(part)).map(ToOwned::to_owned)
+    parts.find(|part| is(part)).map(ToOwned::to_owned)
 }
 
 /// Folder and file name of an output, its parts and streams taken as one.
@@ -225,26 +272,34 @@ fn hint(name: &str, alone: bool) -> FileHint {
         _ => {
             let digits = stem.strip_prefix("rank").map(|r| r.trim_start_matches(['-', '_', '.']));
             hint.rank = digits.and_then(|d| d.parse().ok());
-            if !alone && hint.rank.is_none() && stem != "-" {
-                let name = without_endings(file);
-                hint.node = Some(
-                    name.trim_end_matches("previous")
-                        .trim_end_matches(['-', '_', '.'])
-                        .into(),
-                )
-                .filter(|name: &Arc<str>| !name.is_empty())
-                .or_else(|| Some(name.into()));
+            hint.local = of_torchrun(folder, stem);
+            if let Some((label, pid)) = names::process(stem) {
+                (hint.label, hint.pid) = (Some(label.into()), pid);
+            } else if !alone && hint.rank.is_none() && hint.local.is_none() {
+                hint.node = Some(bare(file)).filter(|name| names::is_host(name)).map(Into::into);
             }
         }
     }
     if hint.node.is_none() && !alone {
         // A Ray session of several nodes has a folder per node above its files.
-        let parent = folder
-            .rsplit('/')
-            .find(|p| p.starts_with("node") || p.starts_with("host") || *p == "head");
+        let parent = folder.rsplit('/').find(|p| names::is_node_name(p));
         hint.node = parent.map(Into::into);
     }
     hint
+}
+
+/// A file name without its endings and without the word that says that its container was followed by another.
+fn bare(file: &str) -> &str {
+    let name = without_endings(file);
+    name.trim_end_matches("previous").trim_end_matches(['-', '_', '.'])
+}
+
+/// The local rank of what a process of torchrun prints, `LOGS/RUN/attempt_0/3/stderr.log`.
+fn of_torchrun(folder: &str, stem: &str) -> Option<u32> {
+    let mut parts = folder.rsplit('/');
+    let local = parts.next().filter(|_| matches!(stem, "stdout" | "stderr"))?;
+    let attempt = parts.next()?.strip_prefix("attempt_")?;
+    attempt.parse::<u32>().ok().and(local.parse().ok())
 }
 
 /// What the place of a file says of the launch it belongs to: files that share a key are of one.
@@ -257,7 +312,7 @@ pub fn layout_keys(name: &str) -> Vec<String> {
     let mut base: Vec<&str> = Vec::new();
     let mut by_node = false;
     for part in folder.split('/') {
-        if is_node_name(part) {
+        if is_part_name(part) {
             by_node = true;
             continue;
         }
@@ -274,7 +329,7 @@ pub fn layout_keys(name: &str) -> Vec<String> {
     if session {
         keys.push(format!("session {base}"));
     }
-    if by_node || session || is_node_name(without_endings(file)) {
+    if by_node || session || is_part_name(without_endings(file)) {
         keys.push(format!("folder {base}"));
         // `X.d` holds the session of the launch whose output is `X.log`.
         keys.push(format!("output {}", output(&base)));
@@ -283,11 +338,10 @@ pub fn layout_keys(name: &str) -> Vec<String> {
     keys
 }
 
-/// `node-b`, `head`, `worker_1`, `rank3`.
-pub fn is_node_name(text: &str) -> bool {
-    let words = ["node", "host", "rank", "worker", "head", "master"];
-    let rest = words.iter().find_map(|word| text.strip_prefix(word));
-    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphabetic()))
+/// `node-b`, `head`, `worker_1`, `rank3`: what only a part of a launch is named.
+fn is_part_name(text: &str) -> bool {
+    let rank = text.strip_prefix("rank");
+    names::is_node_name(text) || rank.is_some_and(|rest| !rest.starts_with(char::is_alphabetic))
 }
 
 /// A file name without what says only how, or which part of it, is stored.

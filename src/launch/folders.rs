@@ -6,7 +6,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 /// Folders that say how logs are kept, not whose they are.
-const OF_KEEPING: &[&str] = &["logs", "log", "output", "container", "containers"];
+const OF_KEEPING: &[&str] = &["logs", "log", "old", "events", "output", "container", "containers"];
+/// Folders that hold one for each pod, node or host, whatever these are called.
+const OF_HOSTS: &[&str] = &["pods", "nodes", "hosts"];
 
 /// The folder of a Ray session's component without what every session has: `a/session_2026/logs` is `a`.
 pub fn of_session(folder: &str) -> &str {
@@ -30,16 +32,21 @@ pub fn session(folder: &str) -> Option<&str> {
 }
 
 /// What tells each folder from the others: the first part of its path that is not the same in all. None for one that
-/// all others lie in, and where there is but one folder.
-pub fn apart<'a>(folders: &BTreeSet<&'a str>) -> HashMap<&'a str, Option<String>> {
+/// all others lie in, and where there is but one folder. A name counts if it `is_one` of what is to be told apart, or
+/// stands where only pods and hosts do.
+pub fn apart<'a>(folders: &BTreeSet<&'a str>, is_one: fn(&str) -> bool) -> HashMap<&'a str, Option<String>> {
     let parts: Vec<Vec<&str>> = folders.iter().map(|f| f.split('/').collect()).collect();
     let shared = parts.first().map_or(0, |first| {
         let same = |at: &usize| parts.iter().all(|p| p.get(*at) == first.get(*at));
         (0..first.len()).take_while(same).count()
     });
     let own = |folder: &'a str| {
-        let part = folder.split('/').skip(shared).find(|part| !OF_KEEPING.contains(part))?;
-        (!part.is_empty()).then(|| pod(part).to_owned())
+        let mut parts = folder.split('/').enumerate().skip(shared);
+        let (at, part) = parts.find(|(_, part)| !OF_KEEPING.contains(part))?;
+        let above = at.checked_sub(1).and_then(|at| folder.split('/').nth(at));
+        let name = pod(part);
+        let counts = is_one(name) || name != part || above.is_some_and(|above| OF_HOSTS.contains(&above));
+        (!name.is_empty() && counts).then(|| name.to_owned())
     };
     folders.iter().map(|folder| (*folder, own(folder))).collect()
 }
@@ -69,7 +76,7 @@ mod tests {
     #[test]
     fn the_part_that_differs_tells_folders_apart() {
         let told = |folders: &[&'static str]| {
-            let told = apart(&folders.iter().copied().collect());
+            let told = apart(&folders.iter().copied().collect(), |_| true);
             let mut told: Vec<Option<String>> = folders.iter().map(|f| told[f].clone()).collect();
             told.dedup();
             told.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>()

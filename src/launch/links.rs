@@ -132,6 +132,23 @@ pub fn ended_by_sigkill(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<(Vict
         .collect()
 }
 
+/// Settings that give a launch more than one rank.
+const SIZES: [&str; 6] = [
+    "tensor_parallel_size",
+    "tp_size",
+    "pipeline_parallel_size",
+    "pp_size",
+    "data_parallel_size",
+    "nnodes",
+];
+
+/// Whether the launches say that they have one rank.
+pub fn is_of_one_rank(sources: &[Arc<Source>]) -> bool {
+    let settings = || events(sources).flat_map(|e| &e.settings);
+    let mut sizes = settings().filter(|(name, _)| SIZES.contains(&&**name)).peekable();
+    sizes.peek().is_some() && sizes.all(|(_, value)| &**value == "1")
+}
+
 fn is_kernel(catalog: &Catalog, event: &Event) -> bool {
     catalog
         .signature(event.signature)

@@ -12,6 +12,7 @@ pub mod files;
 pub mod folders;
 pub mod links;
 pub mod machine;
+pub mod names;
 pub mod order;
 pub mod processes;
 pub mod relation;
@@ -28,7 +29,7 @@ use std::collections::HashMap;
 
 use clocks::Clocks;
 use machine::{Engine, Machine};
-use order::Moment;
+use order::{Moment, Within};
 use processes::{ProcessId, Processes};
 use rounds::Rounds;
 
@@ -54,6 +55,8 @@ pub struct Placed {
     pub attempt: usize,
     /// Whether a stamp says when it was, its own or one further up in its source.
     pub dated: bool,
+    /// Between which seconds, on the clock that all are set against, it was written.
+    pub within: Within,
 }
 
 impl Placed {
@@ -90,6 +93,7 @@ pub struct Launches {
 impl Launches {
     /// Builds the launches from the sources.
     pub fn build(catalog: &Catalog, sources: &[Arc<Source>]) -> Self {
+        let sources = &order::by_content(sources);
         let rounds = Rounds::of(catalog, sources);
         let mut processes = Processes::build(catalog, sources, &rounds);
         let clocks = Clocks::estimate(catalog, sources, &processes);
@@ -133,6 +137,14 @@ impl Launches {
             dated: true,
         };
         self.events.get(index).map_or(none, |placed| placed.moment(index))
+    }
+
+    /// Whether it is known which of two events came first: they stand in one source, or their times tell.
+    pub fn in_known_order(&self, a: usize, b: usize) -> bool {
+        let (Some(a), Some(b)) = (self.events.get(a), self.events.get(b)) else {
+            return false;
+        };
+        a.event.place.input == b.event.place.input || a.within.is_apart_from(b.within)
     }
 
     /// The machine of a process in an attempt.

@@ -2,11 +2,14 @@
 //!
 //! Owns the merge: by time where two sources' stamps can be compared, each set right by its clock, by source and line
 //! otherwise; and between which events that order is known. Within a source the order of lines always stands, since its
-//! lines were written in it.
+//! lines were written in it. Between sources their names decide nothing: they are put in order by what they hold.
 
+use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::clocks::Clocks;
+use super::files::output;
 use super::processes::Processes;
 use super::{Placed, Source};
 use crate::event::{Event, InputId};
@@ -40,6 +43,60 @@ impl Moment {
     }
 }
 
+/// Seconds for which a stamp without a fraction stands.
+const WHOLE: f64 = 1.0;
+/// The same for one with a fraction.
+const FRACTION: f64 = 0.001;
+
+/// Between which seconds something was written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Within {
+    first: f64,
+    last: f64,
+}
+
+impl Within {
+    /// It may have been at any time.
+    const ANY: Self = Self {
+        first: f64::NEG_INFINITY,
+        last: f64::INFINITY,
+    };
+
+    /// Whether one of the two was over before the other can have been.
+    pub(super) fn is_apart_from(self, other: Self) -> bool {
+        self.last <= other.first || other.last <= self.first
+    }
+}
+
+/// The sources in an order that does not depend on their names: by the lowest rank that speaks in each, then by what
+/// they hold. The parts of one output stay together, as they follow each other.
+pub(super) fn by_content(sources: &[Arc<Source>]) -> Vec<Arc<Source>> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut outputs: Vec<Vec<Arc<Source>>> = Vec::new();
+    for source in sources {
+        let at = *places.entry(output(&source.name)).or_insert(outputs.len());
+        match outputs.get_mut(at) {
+            Some(parts) => parts.push(source.clone()),
+            None => outputs.push(vec![source.clone()]),
+        }
+    }
+    outputs.sort_by(|a, b| compare(a, b));
+    outputs.into_iter().flatten().collect()
+}
+
+fn compare(a: &[Arc<Source>], b: &[Arc<Source>]) -> Ordering {
+    let rank = |parts: &[Arc<Source>]| {
+        let heard = parts.iter().flat_map(|s| &s.harvest.heard);
+        let rank = heard.filter_map(|h| h.speaker.rank.or(h.identity.rank).or(h.speaker.coords.tp));
+        rank.min().unwrap_or(u32::MAX)
+    };
+    rank(a).cmp(&rank(b)).then_with(|| texts(a).cmp(texts(b)))
+}
+
+fn texts(parts: &[Arc<Source>]) -> impl Iterator<Item = &Arc<str>> {
+    parts.iter().flat_map(|s| &s.harvest.events).map(|e| &e.place.text)
+}
+
 /// Merges the events of all sources.
 pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) -> Vec<Placed> {
     let several = sources.len() > 1;
@@ -55,11 +112,17 @@ pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) ->
             let node = &processes.get(placed.process).node;
             Some(seconds - clocks.ahead(node.as_ref()))
         };
+        let width = |placed: &Placed| {
+            let stamp = placed.event.place.time.as_ref();
+            let whole = stamp.is_some_and(|stamp| stamp.is_whole());
+            if whole { WHOLE } else { FRACTION }
+        };
         let placed = source.harvest.events.iter().map(|event| Placed {
             event: event.clone(),
             process: processes.of(event),
             attempt: 0,
             dated: false,
+            within: Within::ANY,
         });
         // A source without stamps says nothing of when. What a worker's own file holds came before others spoke of it.
         let mut key = f64::MIN;
@@ -70,7 +133,21 @@ pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) ->
                 key = key.max(seconds);
             }
             placed.dated = key > f64::MIN;
+            if let Some(seconds) = seconds(&placed) {
+                placed.within.first = seconds;
+                if placed.event.place.own_time {
+                    placed.within.last = seconds + width(&placed);
+                }
+            }
             keyed.push((key, at, placed));
+        }
+        // A line without a stamp was written before the next one that has one.
+        let mut next = f64::INFINITY;
+        for (_, _, placed) in keyed.iter_mut().skip(first).rev() {
+            match placed.event.place.own_time && placed.within.last.is_finite() {
+                true => next = next.min(placed.within.last),
+                false => placed.within.last = next,
+            }
         }
         // What stands above the first stamp came shortly before it.
         let start = keyed

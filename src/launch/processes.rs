@@ -8,11 +8,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Source;
-use super::files::{FileHint, hints, is_node_name};
+use super::files::{FileHint, hints};
 use super::links;
+use super::names::is_node_name;
 use super::rounds::Rounds;
 use crate::catalog::Catalog;
 use crate::catalog::captures::Identity;
+use crate::dialect::header::coords_of_label;
 use crate::event::{Coords, Event, ExitStatus, InputId, Program, Speaker, Victim};
 use crate::time::Stamp;
 
@@ -117,6 +119,8 @@ pub struct Processes {
     host_pids: HashMap<i64, ProcessId>,
     list: Vec<Process>,
     by_speaker: HashMap<(InputId, Arc<Speaker>), ProcessId>,
+    /// What to call the inputs by, where nothing else tells processes apart.
+    files: HashMap<InputId, String>,
     fallback: ProcessId,
 }
 
@@ -138,6 +142,7 @@ impl Processes {
             host_pids: HashMap::new(),
             list: Vec::new(),
             by_speaker: HashMap::new(),
+            files: short_names(sources),
             fallback: ProcessId(0),
         };
         let mut by_key: HashMap<Key, ProcessId> = HashMap::new();
@@ -181,6 +186,8 @@ impl Processes {
         }
         table.link_kernel_pids(catalog, sources);
         table.leave_pids_to_labels();
+        table.leave_ranks_to_labels();
+        table.join_only_rank(sources);
         table.name();
         table
     }
@@ -210,6 +217,14 @@ impl Processes {
     /// One process, to note what is learnt later.
     pub fn get_mut(&mut self, id: ProcessId) -> Option<&mut Process> {
         self.list.get_mut(id.0)
+    }
+
+    /// Notes the pid of a process.
+    pub fn note_pid(&mut self, id: ProcessId, pid: i64) {
+        if let Some(process) = self.list.get_mut(id.0) {
+            process.pid = Some(pid);
+            self.name();
+        }
     }
 
     /// The process that printed an event.
@@ -313,7 +328,7 @@ impl Processes {
             last_line: (input, 0),
             exit: None,
             explicit: speaker.explicit,
-            by_file: file.label.is_some() || file.rank.is_some(),
+            by_file: file.label.is_some() || file.rank.is_some() || file.local.is_some(),
             ray_worker: false,
             absorbed: false,
         });
@@ -340,8 +355,13 @@ impl Processes {
         }
         process.node = process.node.take().or(node);
         process.pid = process.pid.or(speaker.pid).or(file.pid).or(identity.pid);
-        process.rank = process.rank.or(speaker.rank).or(file.rank).or(identity.rank);
+        let (rank, local) = file.places(speaker);
+        process.rank = process.rank.or(speaker.rank).or(rank).or(identity.rank);
         process.coords.fill_from(&speaker.coords);
+        if let (None, Some(label), false) = (&speaker.label, &file.label, file.ray_session) {
+            process.coords.fill_from(&coords_of_label(label));
+        }
+        process.coords.local = process.coords.local.or(local);
         process.coords.fill_from(&identity.coords);
         process.device = process.device.or(identity.device);
         let known = &mut process.identity;
@@ -373,6 +393,7 @@ impl Processes {
     /// Gives each process an id that says who it is, unique within the report.
     fn name(&mut self) {
         let mut used: HashMap<String, usize> = HashMap::new();
+        let main = ProcessRole::Main.id();
         let several = self
             .list
             .iter()
@@ -391,12 +412,30 @@ impl Processes {
             }
             if let Some(node) = process.node.as_ref().filter(|_| several || process.label.is_none()) {
                 name = format!("{name} @{node}");
+            } else if let Some(file) = self.files.get(&process.last_line.0).filter(|_| name == main) {
+                name = format!("{name} in {file}");
             }
             let count = used.entry(name.clone()).or_default();
             *count += 1;
             process.id = if *count > 1 { format!("{name} #{count}") } else { name };
         }
     }
+}
+
+/// The names of several inputs, without their folders where that tells them apart.
+fn short_names(sources: &[Arc<Source>]) -> HashMap<InputId, String> {
+    let file = |source: &Source| source.name.rsplit(['/', '\\']).next().map(ToOwned::to_owned);
+    let mut count: HashMap<Option<String>, usize> = HashMap::new();
+    for source in sources {
+        *count.entry(file(source)).or_default() += 1;
+    }
+    let name = |source: &Arc<Source>| {
+        let alone = count.get(&file(source)) == Some(&1);
+        let short = file(source).filter(|_| alone);
+        (source.input, short.unwrap_or_else(|| source.name.clone()))
+    };
+    let several = sources.len() > 1;
+    sources.iter().filter(|_| several).map(name).collect()
 }
 
 fn key(
@@ -418,7 +457,7 @@ fn key(
     if let Some(label) = &speaker.label {
         return Key::Label(node.or_else(|| speaker.container.clone()), label.clone());
     }
-    if let Some(rank) = speaker.rank.or(file.rank) {
+    if let Some(rank) = speaker.rank.or(file.places(speaker).0) {
         return Key::Rank(rank);
     }
     if let Some(label) = &file.label {
@@ -468,7 +507,8 @@ fn role_of(speaker: &Speaker, file: &FileHint) -> ProcessRole {
 
 /// Who names a rank or a coordinate, speaks NCCL, or runs under a label of its own is one of the workers.
 fn holds_device(speaker: &Speaker, file: &FileHint, label: &str) -> bool {
-    let placed = speaker.rank.or(file.rank).is_some() || !speaker.coords.is_empty();
+    let (rank, local) = file.places(speaker);
+    let placed = speaker.rank.or(rank).or(local).is_some() || !speaker.coords.is_empty();
     let named = speaker.explicit && speaker.pid.is_some() && !label.is_empty() && label != "MainProcess";
     placed || named || speaker.program == Program::Nccl
 }

@@ -91,6 +91,13 @@ impl Own {
         }
     }
 
+    /// Whether they are of engines that have nothing to do with each other.
+    fn is_other_engine(&self, other: &Self) -> bool {
+        // The agents of a torchrun job tell of no engine.
+        let engine = |own: &Self| &*own.program != "torch";
+        self.program != other.program && engine(self) && engine(other)
+    }
+
     /// Whether the two cannot be of one incident.
     fn conflicts(&self, other: &Self) -> bool {
         if far(self.span.as_ref(), other.span.as_ref()) {
@@ -100,7 +107,7 @@ impl Own {
         let unlike =
             self.program != other.program || differ(&self.version, &other.version) || differ(&self.model, &other.model);
         // Nodes that run different versions are a fault of one launch, not two launches.
-        unlike && !(self.shared && other.shared)
+        unlike && !(self.shared && other.shared) || self.is_other_engine(other)
     }
 }
 
@@ -325,10 +332,14 @@ fn linked(views: &[View]) -> Vec<Group> {
             let &mut other = first.entry(key).or_insert(index);
             // A session, or a log in parts, may last for months; pids, addresses and names of nodes come again.
             let lasts = key.starts_with("session ") || key.starts_with("output ");
-            let apart = !lasts
-                && views
-                    .get(other)
-                    .is_some_and(|o| far(o.span.as_ref(), view.span.as_ref()));
+            let unlike = |o: &View| {
+                o.own
+                    .as_ref()
+                    .zip(view.own.as_ref())
+                    .is_some_and(|(a, b)| a.is_other_engine(b))
+            };
+            let apart = |o: &View| !lasts && far(o.span.as_ref(), view.span.as_ref()) || unlike(o);
+            let apart = views.get(other).is_some_and(apart);
             if other != index && !apart {
                 let (a, b) = (root(&of, other), root(&of, index));
                 if let Some(slot) = of.get_mut(a.max(b)) {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::Source;
-use super::files::{FileHint, node_in_name, output};
+use super::files::{FileHint, output, part_in_name};
 use super::relation::{Own, Span, own_launch};
 use crate::catalog::Catalog;
 use crate::event::InputId;
@@ -128,7 +128,7 @@ fn whole(catalog: &Catalog, sources: &[Arc<Source>], parts: Vec<usize>) -> Optio
         .filter_map(|s| super::relation::span(s))
         .reduce(super::relation::both)?;
     let node = of(parts.first()?)
-        .and_then(|s| node_in_name(&s.name))
+        .and_then(|s| part_in_name(&s.name))
         .unwrap_or_default();
     Some(Whole {
         alone: first.place().is_empty() && node.is_empty(),

@@ -151,8 +151,14 @@ pub fn texts(report: &mut Report, visit: &mut Visit<'_>) {
     for NoHelp { title, why } in will_not_help {
         each([title, why], visit);
     }
-    for Overruled { line: _, text, why } in overruled_advice {
-        each([text, why], visit);
+    for Overruled {
+        input,
+        line: _,
+        text,
+        why,
+    } in overruled_advice
+    {
+        each([input, text, why], visit);
     }
     let Retry {
         verdict: _,
@@ -175,12 +181,13 @@ pub fn texts(report: &mut Report, visit: &mut Visit<'_>) {
     for TimelineEntry {
         process,
         phase: _,
+        input,
         line: _,
         time: _,
         seconds: _,
     } in timeline
     {
-        each([process], visit);
+        each([process, input], visit);
     }
     let LogState {
         head: _,
@@ -219,12 +226,12 @@ pub fn texts(report: &mut Report, visit: &mut Visit<'_>) {
         exit,
         input,
         line: _,
-        time,
+        when,
     } in rows
     {
         each([who], visit);
         each(
-            [nodes, last_phase, said, exit, input, time].into_iter().flatten(),
+            [nodes, last_phase, said, exit, input, when].into_iter().flatten(),
             visit,
         );
     }
@@ -242,6 +249,7 @@ fn place(place: &mut PlaceReport, visit: &mut Visit<'_>) {
         byte: _,
         time: _,
         time_local: _,
+        time_after: _,
         process,
         attribution: _,
         rank: _,

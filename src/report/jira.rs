@@ -4,7 +4,7 @@
 //! character, so that it mentions nobody, embeds nothing and closes no block.
 
 use super::model::Report;
-use super::text::{self, safe};
+use super::text::{self, capital, safe};
 use super::{snippet, words};
 
 /// Columns shown of one line of the log.
@@ -28,10 +28,14 @@ pub fn render(report: &Report) -> String {
         remedies(&mut out, report);
         section(&mut out, "The processes", "* ", words::process_lines(report));
         let vain = report.will_not_help.iter().map(|v| format!("{}: {}", v.title, v.why));
-        let wrong = report
-            .overruled_advice
-            .iter()
-            .map(|w| format!("Line {}, “{}”: {}", w.line, words::overruled(w), w.why));
+        let wrong = report.overruled_advice.iter().map(|w| {
+            format!(
+                "{}, “{}”: {}",
+                capital(&words::line_of(report, &w.input, w.line)),
+                words::overruled(w),
+                w.why
+            )
+        });
         section(&mut out, "What does not help", "* ", vain.chain(wrong));
         let rivals = report
             .alternatives

@@ -4,7 +4,7 @@
 //! is read; the report's own sentences, which may quote the log, are escaped character by character.
 
 use super::model::{Remedy, Report};
-use super::text::{self, safe};
+use super::text::{self, capital, safe};
 use super::{Style, snippet, words};
 
 /// Columns shown of one line of the log.
@@ -34,8 +34,8 @@ pub fn render(report: &Report, style: &Style) -> String {
         let vain = report.will_not_help.iter().map(|vain| bullet(&vain.title, &vain.why));
         let wrong = report.overruled_advice.iter().map(|wrong| {
             format!(
-                "- Line {}, {}: {}",
-                wrong.line,
+                "- {}, {}: {}",
+                escape(&capital(&words::line_of(report, &wrong.input, wrong.line))),
                 code(&words::overruled(wrong)),
                 escape(&wrong.why)
             )

@@ -217,8 +217,10 @@ pub struct PlaceReport {
     pub byte: u64,
     /// RFC 3339, only where the log has a date with year and a zone.
     pub time: Option<String>,
-    /// The stamp as printed.
+    /// The stamp as printed; none where the line has none of its own.
     pub time_local: Option<String>,
+    /// The last stamp above a line that has none of its own: the line is no older.
+    pub time_after: Option<String>,
     /// Id in `processes`.
     pub process: Option<String>,
     /// How the line was attributed to the process: `prefix`, `file`, `time`, `continuation` or `none`.
@@ -417,6 +419,8 @@ pub struct NoHelp {
 /// Advice in the log that is wrong here.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Overruled {
+    /// Path, or `-`.
+    pub input: String,
     /// Line.
     pub line: u64,
     /// Advice.
@@ -526,6 +530,8 @@ pub struct TimelineEntry {
     pub process: String,
     /// Phase.
     pub phase: String,
+    /// Path, or `-`.
+    pub input: String,
     /// Line.
     pub line: u64,
     /// RFC 3339 or `null`.
@@ -613,8 +619,8 @@ pub struct ProcessRow {
     pub input: Option<String>,
     /// Line of that.
     pub line: Option<u64>,
-    /// Its stamp as printed.
-    pub time: Option<String>,
+    /// When that was, as far as stamps tell: `at 11-25T13:00:07`, `after 11-25T13:00:07`.
+    pub when: Option<String>,
 }
 
 /// One line of the snippet.

@@ -188,6 +188,7 @@ pub fn graph_capture() -> Report {
         why: "The device is full, not fragmented: 0.01 GiB are reserved and unused.".into(),
     }];
     report.overruled_advice = vec![Overruled {
+        input: "node-b.log".into(),
         line: 412,
         text: "try setting expandable_segments:True".into(),
         why: "the allocator holds next to nothing it does not use".into(),
@@ -229,6 +230,7 @@ pub fn graph_capture() -> Report {
     .map(|(process, phase, line, seconds)| TimelineEntry {
         process: process.into(),
         phase: phase.into(),
+        input: "node-b.log".into(),
         line,
         time: None,
         seconds: Some(seconds),
@@ -333,6 +335,7 @@ fn place(line: u64, process: Option<&str>, rank: Option<u32>, text: &str) -> Pla
         line,
         byte: line * 100,
         time_local: Some("11-25T13:00:07".into()),
+        time_after: None,
         process: process.map(str::to_owned),
         attribution: "prefix".into(),
         rank,

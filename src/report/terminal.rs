@@ -125,10 +125,8 @@ fn argument(page: &mut Page<'_>, report: &Report) {
     }
     for wrong in &report.overruled_advice {
         let (advice, why) = (words::overruled(wrong), safe(&wrong.why));
-        page.item(
-            "- ",
-            &format!("the log's own advice (line {}), “{advice}”: {why}", wrong.line),
-        );
+        let at = words::line_of(report, &wrong.input, wrong.line);
+        page.item("- ", &format!("the log's own advice ({at}), “{advice}”: {why}"));
     }
     page.section("Why nothing else");
     for rival in &report.alternatives {

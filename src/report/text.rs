@@ -276,6 +276,35 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
+/// Whole seconds in the words of a clock: `3 h 15 min`, `42 s`.
+pub fn span(seconds: f64) -> String {
+    let seconds = seconds.round() as i64;
+    let parts = [
+        (seconds / 86_400, "d"),
+        (seconds / 3600 % 24, "h"),
+        (seconds / 60 % 60, "min"),
+        (seconds % 60, "s"),
+    ];
+    let first = parts.iter().position(|(n, _)| *n > 0).unwrap_or(parts.len() - 1);
+    // Beside hours a second is noise.
+    let told: Vec<String> = parts
+        .iter()
+        .skip(first)
+        .take(2)
+        .filter(|(n, _)| *n > 0 || first == parts.len() - 1)
+        .map(|(n, unit)| format!("{n} {unit}"))
+        .collect();
+    told.join(" ")
+}
+
+/// The text as a sentence begins.
+pub fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars
+        .next()
+        .map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+}
+
 /// A figure without needless digits: at most two decimals, four below one.
 pub fn number(value: f64) -> String {
     if !value.is_finite() {

@@ -108,6 +108,14 @@ fn short_input(report: &Report, input: &str) -> String {
     safe(input.get(shared..).unwrap_or(input)).into_owned()
 }
 
+/// `line 12`; where the report is on several files, of which one.
+pub fn line_of(report: &Report, input: &str, line: u64) -> String {
+    match report.examined.files {
+        0 | 1 => format!("line {line}"),
+        _ => format!("line {line} of {}", short_input(report, input)),
+    }
+}
+
 /// A source file without the folder that Python packages are installed in.
 fn short_file(path: &str) -> &str {
     ["site-packages/", "dist-packages/"]
@@ -318,9 +326,9 @@ pub fn processes(report: &Report) -> Vec<[String; 4]> {
                 0 | 1 => format!("line {}", text::count(line)),
                 _ => format!("{}:{line}", short_input(report, input)),
             });
-        let at = row.time.as_deref().map(|t| format!(" at {t}"));
+        let when = row.when.as_deref().map(|when| format!(" {when}"));
         let first = what.map_or_else(String::new, |what| {
-            let place = place.map_or_else(String::new, |p| format!(" ({p}{})", at.unwrap_or_default()));
+            let place = place.map_or_else(String::new, |p| format!(" ({p}{})", when.unwrap_or_default()));
             format!("{what}{place}")
         });
         let clean = |text: &str| safe(text).into_owned();

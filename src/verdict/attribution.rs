@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::causality::is_request_to_end;
+use super::causality::{self, is_request_to_end};
 use super::failure::{Failure, Worth};
 use crate::catalog::Catalog;
 use crate::event::{Exception, ExitStatus, Fact, TracebackKind};
@@ -35,6 +35,13 @@ fn owner(catalog: &Catalog, launches: &Launches, failures: &[Failure], root: usi
     let signature = launches.signature(catalog, failure.event);
     let observer = launches.processes.get(failure.teller).role == ProcessRole::Observer
         || signature.is_some_and(|s| OBSERVERS.contains(&s.def.program.as_str()));
+    if causality::is_retold(launches, failure) {
+        // Whose it is, where the process that raised it was cut off in the middle of saying so.
+        let raised = failures
+            .iter()
+            .filter(|f| f.cut && !f.survived && f.teller != failure.teller);
+        return only(raised.map(|f| f.process).collect());
+    }
     if failure.process != failure.teller {
         let silent = process.last_line.1 == 0;
         return killed(launches, failures, failure).filter(|_| observer && silent);

@@ -22,6 +22,8 @@ pub enum Reason {
     Weaker,
     /// It came after the root.
     Later,
+    /// It is as good a root, and neither its place nor its time tells which of the two came first.
+    Undecided,
 }
 
 impl Reason {
@@ -33,6 +35,7 @@ impl Reason {
             Self::Carrier => "only reports a failure elsewhere",
             Self::Weaker => "says only that something died; the root says why",
             Self::Later => "came after the root",
+            Self::Undecided => "whether it or the root came first is not known",
         }
     }
 }
@@ -56,7 +59,58 @@ pub fn root(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> Opt
     })?;
     let best = first_printing(launches, failures, best);
     let best = first_stated(failures, best);
-    Some(left_first(launches, failures, best).unwrap_or(best))
+    let best = not_retold(launches, failures, best);
+    let first = left_first(launches, failures, best).or_else(|| cut_first(launches, failures, best));
+    Some(first.unwrap_or(best))
+}
+
+/// The traceback of another process that its log cuts off, where the best root only says that a peer is gone, or that a
+/// wait ran out which had begun before: code that talks to the peers may fail of the same, other code does not.
+fn cut_first(launches: &Launches, failures: &[Failure], best: usize) -> Option<usize> {
+    let chosen = failures.get(best).filter(|f| f.worth == Worth::Weak && !f.cut)?;
+    let lost = weak_rank(failures, best) == LOST_A_PEER;
+    let known = |i: usize, f: &Failure| launches.in_known_order(f.event, chosen.event).then_some(i < best);
+    (0..failures.len()).find(|&i| {
+        failures.get(i).is_some_and(|f| {
+            let own = f.cut && !f.survived && f.process != chosen.process && f.site.phase.as_deref() != Some(MEETING);
+            own && known(i, f).unwrap_or(lost)
+        })
+    })
+}
+
+/// Whether it is told by a process that only hands on what another one, which it may not name, has raised. A worker that
+/// quotes an exception quotes one of its own threads.
+pub(super) fn is_retold(launches: &Launches, failure: &Failure) -> bool {
+    let quoted = failure.traceback == Some(TracebackKind::Quoted) || failure.observed;
+    let worker = launches.processes.get(failure.teller).role.is_worker_like();
+    quoted && !worker && failure.process == failure.teller
+}
+
+/// What the process that raised the failure says of it, where the best root only hands it on: whichever of the two
+/// stands first, or was written first, the one arose before the other could be told.
+fn not_retold(launches: &Launches, failures: &[Failure], best: usize) -> usize {
+    let Some(told) = failures.get(best).filter(|f| is_retold(launches, f)) else {
+        return best;
+    };
+    let raised =
+        |f: &Failure| f.teller != told.teller && f.traceback.is_some() && !is_retold(launches, f) && !f.survived;
+    let first = |same: &dyn Fn(&Failure) -> bool| failures.iter().position(|f| raised(f) && same(f));
+    first(&|f| f.cause == told.cause)
+        .or_else(|| first(&|f| f.worth >= told.worth && family(f) == family(told)))
+        .unwrap_or(best)
+}
+
+/// Whether `index` is as good a root as the one chosen, of another process, and nothing tells which came first.
+pub(super) fn is_undecided(launches: &Launches, failures: &[Failure], root: usize, index: usize) -> bool {
+    let (Some(r), Some(f)) = (failures.get(root), failures.get(index)) else {
+        return false;
+    };
+    let equal =
+        rank(failures, root) == rank(failures, index) && weak_rank(failures, root) == weak_rank(failures, index);
+    let states =
+        |f: &Failure| f.worth >= Worth::Weak && !f.survived && !is_retold(launches, f) && f.process == f.teller;
+    let apart = f.process != r.process && f.teller != r.teller;
+    apart && equal && states(r) && states(f) && !launches.in_known_order(r.event, f.event)
 }
 
 /// The end of the rank that left, where the best root only says that a peer is gone: a rank that is told to have ended
@@ -138,12 +192,14 @@ fn rank(failures: &[Failure], index: usize) -> u8 {
             .iter()
             .skip(index)
             .any(|f| other(f) && f.worth == Worth::Strong && f.traceback.is_some() && never_of_an_end(f));
-        return if before || own { 1 } else { 7 };
+        return if before || own { 1 } else { 8 };
     }
     match failure.worth {
-        Worth::Strong => 6,
-        Worth::Generic | Worth::Unknown => 5,
-        Worth::Weak => 4,
+        Worth::Strong => 7,
+        Worth::Generic | Worth::Unknown => 6,
+        // That something was raised says less than what was.
+        Worth::Weak if failure.cut => 4,
+        Worth::Weak => 5,
         // Who tells which process is dead knows more than who lost a peer.
         Worth::Carrier if tells_of_a_death(failure) => 3,
         Worth::Downstream => 2,
@@ -173,6 +229,9 @@ pub fn is_request_to_end(failure: &Failure) -> bool {
         Some("process.sigterm" | "process.interrupted")
     )
 }
+
+/// The phase whose code talks to the peers.
+const MEETING: &str = "distributed-init";
 
 /// The place among weak ids of those that say only that a peer is gone.
 const LOST_A_PEER: u8 = 1;
@@ -245,6 +304,8 @@ pub fn explained(
         Worth::Carrier | Worth::Downstream => Some(Reason::Carrier),
         Worth::Weak if r.worth > Worth::Weak => Some(Reason::Weaker),
         Worth::Line => None,
+        _ if is_undecided(launches, failures, root, index) => Some(Reason::Undecided),
+        _ if f.cut && !launches.in_known_order(r.event, f.event) => Some(Reason::Undecided),
         _ if index > root => Some(Reason::Later),
         _ => None,
     }

@@ -13,6 +13,8 @@ use super::phase::PhaseBasis;
 
 /// Unexplained rivals beyond this number add nothing.
 const MOST_RIVALS: usize = 3;
+/// The most that one of two causes can claim of which nobody knows which came first.
+const EVEN: f64 = 0.55;
 /// The least confidence of a verdict.
 const FLOOR: f64 = 0.05;
 
@@ -36,6 +38,8 @@ pub struct Basis<'a> {
     pub rivals: usize,
     /// Whether another process states another cause by itself, put after the root by its place alone.
     pub contested: bool,
+    /// Whether another process states another cause that is as good, and nothing tells which of the two came first.
+    pub undecided: bool,
     /// Whether the root's line tells of one try of several.
     pub retried: bool,
     /// Whether the root's line is only the code that a library returned.
@@ -81,6 +85,8 @@ pub fn weigh(basis: &Basis<'_>) -> Confidence {
 /// What such a root is right about at best.
 fn ceiling(basis: &Basis<'_>) -> f64 {
     match basis.root.worth {
+        // One of two: which of them is the root is a guess.
+        Worth::Strong | Worth::Generic | Worth::Unknown | Worth::Weak if basis.undecided => EVEN,
         Worth::Strong | Worth::Generic if basis.code_only => 0.69,
         Worth::Strong => 0.99,
         Worth::Generic => 0.89,
@@ -152,6 +158,9 @@ fn evidence(basis: &Basis<'_>) -> Vec<(&'static str, f64)> {
     if basis.rivals > 0 {
         let counted = basis.rivals.min(MOST_RIVALS) as f64;
         add("earlier failures stay unexplained", -0.9 * counted);
+    }
+    if basis.undecided {
+        add("whether it or another process's failure came first is not known", -0.3);
     }
     if basis.contested {
         add("another process states another cause", -0.5);

@@ -9,7 +9,7 @@ use super::ready;
 use crate::catalog::schema::Role;
 use crate::catalog::structure::{Origin, Site, Structure};
 use crate::catalog::{Catalog, Strength};
-use crate::event::{Event, Exception, ExitStatus, Fact, Program, TracebackKind, Victim};
+use crate::event::{Event, Exception, ExitStatus, Fact, InputId, Program, TracebackKind, Victim};
 use crate::launch::processes::{Process, ProcessId};
 use crate::launch::{Launches, Placed};
 
@@ -68,6 +68,8 @@ pub struct Failure {
     pub unproven: bool,
     /// Whether its frames are those of a process that only heard of it.
     pub observed: bool,
+    /// Whether it is a traceback whose end is not in the log.
+    pub cut: bool,
     /// Whether its text tells of one try of several.
     pub retried: bool,
     /// Whether its text says only that a step failed.
@@ -166,6 +168,7 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         fatal: false,
         unproven: false,
         observed: false,
+        cut: false,
         retried: signature.is_some_and(|s| s.def.retried),
         unspecific: signature.is_some_and(|s| s.def.weak),
         exit: event.exit,
@@ -216,7 +219,13 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
             if role == Some(Role::Benign) {
                 return None;
             }
-            rate_exception(catalog, exception, &mut failure);
+            if traceback.cut {
+                // Something was raised, and the log shows neither what nor whether it was fatal.
+                (failure.cut, failure.fatal) = (true, false);
+                (failure.cause, failure.worth) = (Some("unknown.exception".to_owned()), Worth::Weak);
+            } else {
+                rate_exception(catalog, exception, &mut failure);
+            }
         }
         Fact::Known => {
             let signature = signature?;
@@ -242,6 +251,15 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         Fact::Seen => return None,
     }
     let victim = victim_of(catalog, launches, index, placed);
+    let of_agent = launches
+        .signature(catalog, index)
+        .is_some_and(|s| s.def.program == "torch");
+    if let Some(pid) = victim.pid.filter(|_| of_agent)
+        && launches.processes.find(&victim).is_none()
+        && let Some(own) = lone_rank(launches, event.place.input, pid)
+    {
+        launches.processes.note_pid(own, pid);
+    }
     failure.process = launches.processes.find_or_add(&victim).unwrap_or(placed.process);
     if failure.worth == Worth::Strong
         && signature_is_kernels(catalog, launches, index)
@@ -251,6 +269,25 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         failure.worth = Worth::Weak;
     }
     Some(failure)
+}
+
+/// The rank that the output of a node is named for, where no other one speaks in it, it raised something, and its agent
+/// tells of one process alone: that one.
+fn lone_rank(launches: &Launches, input: InputId, pid: i64) -> Option<ProcessId> {
+    let here = || launches.events.iter().filter(move |p| p.event.place.input == input);
+    let mut told = here().filter_map(|p| p.event.victim.pid);
+    if !told.all(|other| other == pid) {
+        return None;
+    }
+    let ranks: std::collections::BTreeSet<ProcessId> = here()
+        .map(|p| p.process)
+        .filter(|id| launches.processes.get(*id).rank.is_some())
+        .collect();
+    let mut ranks = ranks.into_iter();
+    let only = ranks.next().filter(|_| ranks.next().is_none())?;
+    let raised = here().any(|p| p.process == only && matches!(p.event.fact, Fact::Traceback(_)));
+    let own = launches.processes.get(only);
+    (raised && own.by_file && own.pid.is_none()).then_some(only)
 }
 
 fn signature_is_kernels(catalog: &Catalog, launches: &Launches, index: usize) -> bool {

@@ -49,6 +49,8 @@ pub struct Verdict {
     pub suspects: Vec<(String, f64)>,
     /// What is under the root, in order.
     pub explained: Vec<(usize, Reason)>,
+    /// Failures of other processes that may have come before the root as well as after it.
+    pub undecided: Vec<usize>,
 }
 
 impl Verdict {
@@ -75,6 +77,7 @@ pub fn judge(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Verd
         rivals: Vec::new(),
         suspects: Vec::new(),
         explained: Vec::new(),
+        undecided: Vec::new(),
     };
     match outcome {
         Outcome::Failed => convict(catalog, launches, &mut verdict),
@@ -106,6 +109,9 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
     verdict.explained = (0..failures.len())
         .filter_map(|i| causality::explained(catalog, launches, failures, root_index, i).map(|r| (i, r)))
         .collect();
+    verdict.undecided = (0..failures.len())
+        .filter(|&i| causality::is_undecided(launches, failures, root_index, i))
+        .collect();
     // A daemon that fails has no phase of the launch; what the launch was doing when it died of that has one.
     if verdict.phase.is_none() {
         verdict.phase = phase_of_consequence(failures, &verdict.explained);
@@ -118,11 +124,20 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
                 .is_some_and(|f| !f.survived && f.worth >= Worth::Generic && f.cause != root.cause)
         })
         .collect();
+    // What another process had raised before is not known.
+    let before = |i: usize, f: &Failure| i < root_index && launches.in_known_order(f.event, root.event);
+    let unread = failures
+        .iter()
+        .enumerate()
+        .filter(|(i, f)| f.cut && !f.survived && f.process != root.process && before(*i, f))
+        .count();
     let signature = launches.signature(catalog, root.event);
     let agrees = signature
         .filter(|s| !s.def.phases.is_empty())
         .zip(root.phase.as_deref());
     let later = |f: &Failure| !f.survived && f.worth == Worth::Strong && f.cause != root.cause;
+    let others = |i: &usize| failures.get(*i).is_some_and(|f| f.cause != root.cause);
+    let undecided = verdict.undecided.iter().any(others);
     let contested = verdict
         .explained
         .iter()
@@ -137,8 +152,9 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
         phase_agrees: agrees.map(|(s, phase)| s.def.phases.iter().any(|p| p == phase)),
         explained: verdict.explained.iter().filter(|(_, r)| *r != Reason::Copy).count(),
         witness: witness(failures, root),
-        rivals: open.len(),
+        rivals: open.len() + unread,
         contested,
+        undecided,
         code_only: signature.is_some_and(|s| s.def.code_only),
         retried: root.retried,
         end_shown: failures
@@ -215,7 +231,13 @@ fn rivals(verdict: &Verdict, root: usize, cause: &str) -> Vec<(usize, f64)> {
             Worth::Unknown | Worth::Weak => 0.12,
             _ => 0.1,
         };
-        out.push((index, if failure.survived { base / 3.0 } else { base }.min(most)));
+        let share = match verdict.reason(index) {
+            // One of several that may all have been first.
+            Some(Reason::Undecided) => 0.9 - most,
+            _ if failure.survived => base / 3.0,
+            _ => base,
+        };
+        out.push((index, share.min(most)));
     }
     out.sort_by(|a, b| b.1.total_cmp(&a.1));
     out

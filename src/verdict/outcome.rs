@@ -147,6 +147,8 @@ fn is_death(catalog: &Catalog, launches: &Launches, failure: &Failure) -> bool {
             fatal_exit || signature.is_some_and(|s| s.def.role == Role::Wrapper)
         }
         _ if is_request_to_end(failure) => false,
+        // A server prints the tracebacks of requests that fail.
+        _ if failure.cut => role.is_worker_like() || role == ProcessRole::EngineCore,
         // The engine's own watchdog ends the process that it speaks of.
         _ if failure.cause.as_deref() == Some("process.watchdog") => true,
         _ if failure.traceback == Some(TracebackKind::Native) => true,

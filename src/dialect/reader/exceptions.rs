@@ -11,11 +11,14 @@ use crate::catalog::matcher::{Hit, Text};
 use crate::catalog::schema::Role;
 use crate::catalog::{Catalog, Strength};
 use crate::dialect::ray_carrier;
-use crate::dialect::traceback::{Block, RawException, Shape, exception_line, looks_like_error};
+use crate::dialect::traceback::{Block, RawException, RawFrame, Shape, exception_line, looks_like_error};
 use crate::event::{Exception, Fact, Frame, Place, Traceback, TracebackKind};
 
 /// Look-ups of quoted texts within quoted texts.
 const MAX_QUOTES: usize = 4;
+
+/// Lines of other speakers, which end in the same way, below the last one of a traceback that the end of a source cuts.
+const NEAR_END: u64 = 64;
 
 /// Lines of a wrapping exception's message among which the one that it carries begins.
 const WRAPPED_LINES: usize = 4;
@@ -54,6 +57,7 @@ impl Reader<'_> {
                     first_line,
                     last_line,
                     torn: false,
+                    cut: false,
                     chosen: 0,
                 },
                 captured,
@@ -62,29 +66,24 @@ impl Reader<'_> {
         None
     }
 
-    pub(super) fn bare_exception(&mut self, speaker: usize, place: Place, kind: &str, message: &str, logged: bool) {
+    pub(super) fn bare_exception(&mut self, mark: Mark, kind: &str, message: &str, logged: bool) {
         let raw = RawException {
             kind: kind.to_owned(),
-            lines: vec![(
-                message.to_owned(),
-                Mark {
-                    place: place.clone(),
-                    speaker,
-                },
-            )],
+            lines: vec![(message.to_owned(), mark.clone())],
             frames: Vec::new(),
         };
         let block = Block {
             chain: vec![raw],
             shape: Shape::Python,
             logged,
-            first_line: place.line,
-            last_line: place.line,
+            first_line: mark.place.line,
+            last_line: mark.place.line,
             torn: false,
+            at_end: false,
             cut: 0,
             bare: true,
             key: 0,
-            opener: Mark { place, speaker },
+            opener: mark,
         };
         self.block(block);
     }
@@ -109,13 +108,30 @@ impl Reader<'_> {
         };
         let mut chain = Vec::with_capacity(block.chain.len());
         let mut captured: Vec<Captured> = Vec::with_capacity(block.chain.len());
-        let speaker = block.opener.speaker;
+        let Mark {
+            place: opened_at,
+            speaker,
+            grave,
+        } = block.opener;
+        let near_end = self.lines.saturating_sub(block.last_line) <= NEAR_END;
+        let unfinished = block.at_end && near_end && grave && kind != TracebackKind::Ignored && !block.bare;
+        let mut frames = Vec::new();
         for raw in block.chain {
+            if raw.lines.is_empty() {
+                frames = shared(raw.frames);
+                continue;
+            }
             let Some((exception, found)) = self.exception(raw) else {
                 continue;
             };
             chain.push(exception);
             captured.push(found);
+        }
+        // An exception of the chain that stands whole tells more than the one that it led to.
+        let cut = unfinished && chain.is_empty();
+        if cut {
+            chain.push(cut_off(opened_at.clone(), frames));
+            captured.push(Captured::default());
         }
         let chosen = choose(self.catalog, &chain);
         let Some(exception) = chain.get(chosen) else {
@@ -127,7 +143,12 @@ impl Reader<'_> {
             self.repeated += 1;
             return;
         }
-        let mut event = self.event(exception.stated_at.clone(), speaker, Fact::Seen);
+        let mut at = exception.stated_at.clone();
+        if opened_at.own_time && !at.own_time {
+            // What stands below a stamp in one record was written with it.
+            (at.time, at.own_time) = (opened_at.time, true);
+        }
+        let mut event = self.event(at, speaker, Fact::Seen);
         event.signature = exception.signature;
         for (i, found) in captured.into_iter().enumerate() {
             let own = chain.get(i).is_some_and(|e| !e.forwarded) && kind != TracebackKind::Ignored;
@@ -165,6 +186,7 @@ impl Reader<'_> {
             first_line,
             last_line,
             torn,
+            cut,
             chosen,
         }));
         self.push(event);
@@ -239,16 +261,7 @@ impl Reader<'_> {
         } else {
             forwarded = false;
         }
-        let frames = raw
-            .frames
-            .into_iter()
-            .map(|f| Frame {
-                file: f.file.into(),
-                line: f.line,
-                function: f.function.into(),
-                code: f.code.into(),
-            })
-            .collect();
+        let frames = shared(raw.frames);
         let message = cut(&message, 8 * TEXT_LIMIT).into();
         Some((
             Exception {
@@ -301,6 +314,30 @@ impl Reader<'_> {
             start += line.len() + 1;
         }
         None
+    }
+}
+
+fn shared(frames: Vec<RawFrame>) -> Vec<Frame> {
+    let share = |f: RawFrame| Frame {
+        file: f.file.into(),
+        line: f.line,
+        function: f.function.into(),
+        code: f.code.into(),
+    };
+    frames.into_iter().map(share).collect()
+}
+
+/// What stands for the exception of a traceback that the end of its source cuts off.
+fn cut_off(place: Place, frames: Vec<Frame>) -> Exception {
+    Exception {
+        kind: "Traceback".into(),
+        message: "cut off before its exception line".into(),
+        frames,
+        stated_at: place.clone(),
+        place,
+        signature: None,
+        told_phase: None,
+        forwarded: false,
     }
 }
 

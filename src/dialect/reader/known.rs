@@ -108,7 +108,7 @@ impl Reader<'_> {
             }
             return Said::New;
         }
-        let place = place(self.input, record, self.last_stamp.clone());
+        let place = place(self.input, record, head, self.last_stamp.clone());
         let mut event = self.event(place.clone(), speaker, Fact::Known);
         event.signature = Some(id);
         event.settings = captured.settings;

@@ -142,6 +142,8 @@ struct Announced {
 struct Mark {
     place: Place,
     speaker: usize,
+    /// Whether its logger, if it has one, calls it an error.
+    grave: bool,
 }
 
 impl<'c> Reader<'c> {
@@ -228,15 +230,14 @@ impl<'c> Reader<'c> {
 
     /// Lines follow that are not given: what is unfinished stays so.
     pub fn pass_over(&mut self) {
-        self.assembler.finish(&mut self.blocks);
+        self.assembler.close_all(&mut self.blocks);
         self.take_blocks();
         self.context.clear();
     }
 
     /// Ends the source and gives what was found.
     pub fn finish(mut self) -> Harvest {
-        self.assembler.finish(&mut self.blocks);
-        self.take_blocks();
+        self.end();
         let mut capped = Vec::new();
         if self.repeated > 0 {
             capped.push(format!(
@@ -272,11 +273,16 @@ impl<'c> Reader<'c> {
         }
     }
 
+    /// Ends what is still open: nothing more is to come.
+    fn end(&mut self) {
+        self.assembler.finish(&mut self.blocks);
+        self.take_blocks();
+    }
+
     /// Whether a root cause was stated and an end was reported after it.
     /// Takes the reader, because it ends what is still open.
     pub fn root_stands(mut self) -> bool {
-        self.assembler.finish(&mut self.blocks);
-        self.take_blocks();
+        self.end();
         self.root_seen && self.end_seen
     }
 
@@ -323,8 +329,10 @@ impl<'c> Reader<'c> {
             self.announce(record.line, key, message);
         }
         let mark = || Mark {
-            place: place(input, record, time.clone()),
+            place: place(input, record, head, time.clone()),
             speaker,
+            // What a logger puts at a lower level it may have handled.
+            grave: head.level.is_none_or(|level| level >= Level::Error),
         };
         // A head behind a message of its own, `Scheduler hit an exception: Traceback …`, needs no other announcement.
         let announced = is_head && message.trim_start().starts_with("Traceback");
@@ -351,7 +359,7 @@ impl<'c> Reader<'c> {
             if BELOW.iter().any(|b| kind.ends_with(b)) || text.trim_end().ends_with(':') {
                 self.assembler.begin_bare(key, line, &mark, kind, text);
             } else {
-                self.bare_exception(speaker, mark().place, kind, text, head.logged);
+                self.bare_exception(mark(), kind, text, head.logged);
             }
         } else if head.level.is_some_and(|l| l >= Level::Error) && !message.trim().is_empty() {
             let count = self.unknown.entry(speaker).or_default();
@@ -397,7 +405,7 @@ impl<'c> Reader<'c> {
         match (role, &event.fact) {
             (Some(Role::Wrapper | Role::Exit), _) => self.end_seen |= self.root_seen,
             (Some(Role::Root), _) => self.root_seen = true,
-            (None, Fact::Traceback(t)) if t.kind != TracebackKind::Ignored => self.root_seen = true,
+            (None, Fact::Traceback(t)) if t.kind != TracebackKind::Ignored && !t.cut => self.root_seen = true,
             // A new launch in the same stream: what stood before is over.
             (Some(Role::Launch | Role::Ready), _) => (self.root_seen, self.end_seen) = (false, false),
             _ => {}
@@ -412,12 +420,13 @@ impl<'c> Reader<'c> {
 }
 
 /// Where a record stands.
-fn place(input: InputId, record: &Record<'_>, time: Option<Stamp>) -> Place {
+fn place(input: InputId, record: &Record<'_>, head: &Header<'_>, time: Option<Stamp>) -> Place {
     Place {
         input,
         line: record.line,
         byte: record.byte,
         time,
+        own_time: record.stamp.is_some() || head.stamp.is_some(),
         text: cut(&record.shown, TEXT_LIMIT).into(),
     }
 }

@@ -81,6 +81,8 @@ pub struct Block<P> {
     pub last_line: u64,
     /// Whether the end is missing.
     pub torn: bool,
+    /// Whether the end of the source ended it.
+    pub at_end: bool,
     /// Frames, lines of messages and chained exceptions that were more than is kept.
     pub cut: u64,
     /// Whether there was no traceback above the exception line.
@@ -260,8 +262,16 @@ impl<P: Clone> Assembler<P> {
         }
     }
 
-    /// Closes everything.
+    /// The source ends: closes everything.
     pub fn finish(&mut self, out: &mut Vec<Block<P>>) {
+        for open in self.open.values_mut() {
+            open.block.at_end = true;
+        }
+        self.close_all(out);
+    }
+
+    /// Closes everything.
+    pub fn close_all(&mut self, out: &mut Vec<Block<P>>) {
         let mut keys: Vec<u64> = self.open.keys().copied().collect();
         keys.sort_unstable();
         for key in keys {
@@ -321,6 +331,7 @@ impl<P: Clone> Assembler<P> {
             first_line: line.no,
             last_line: line.no,
             torn: false,
+            at_end: false,
             cut: 0,
             bare: false,
             key,
@@ -378,7 +389,8 @@ impl<P: Clone> Assembler<P> {
         }
         open.block.torn = open.current.kind.is_empty();
         push_current(&mut open);
-        if !open.block.chain.is_empty() {
+        // Of a traceback that the end of the source cuts below its head, the head is all there is.
+        if !open.block.chain.is_empty() || open.block.torn && open.block.at_end {
             out.push(open.block);
         }
     }
@@ -474,8 +486,9 @@ mod tests {
             "  File \"/a.py\", line 1, in f",
             "    x()",
         ]);
-        assert!(blocks[0].torn);
-        assert!(run(&["Traceback (most recent call last):"]).is_empty());
+        assert!(blocks[0].torn && blocks[0].at_end);
+        let head = run(&["Traceback (most recent call last):"]);
+        assert!(head[0].torn && head[0].chain.is_empty());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::super::{Source, links};
 use super::{Process, ProcessId, ProcessRole, Processes, same_label};
 use crate::catalog::Catalog;
-use crate::event::Victim;
+use crate::event::{Coords, Victim};
 use crate::time::Stamp;
 
 impl Processes {
@@ -73,8 +73,15 @@ impl Processes {
                 told.entry(process.node.clone()).or_default().insert(first);
             }
         }
+        // Two processes with one local rank are of two nodes that no line tells apart.
+        let two = |node: &Option<Arc<str>>| {
+            let own = || all().filter(move |p| p.node == *node && p.pid.is_some());
+            let locals: Vec<u32> = own().filter_map(|p| p.coords.local).collect();
+            let distinct: BTreeSet<&u32> = locals.iter().collect();
+            distinct.len() < locals.len()
+        };
         let mut first: HashMap<Option<Arc<str>>, u32> = HashMap::new();
-        for (node, told) in told {
+        for (node, told) in told.into_iter().filter(|(node, _)| !two(node)) {
             if let (Some(&rank), 1) = (told.first(), told.len()) {
                 first.insert(node, rank);
             }
@@ -180,13 +187,26 @@ impl Processes {
                 let fits = |p: &Process| {
                     (p.pid.is_some() || !p.explicit) && (nameless.node.is_none() || p.node == nameless.node)
                 };
+                // Each input in which the rank's lines stand without a name has an entry for them.
+                let twin = |i: &usize| {
+                    let twin = self
+                        .list
+                        .get(*i)
+                        .filter(|p| !p.explicit && p.pid.is_none() && p.label.is_none());
+                    *i != from && twin.is_some_and(|p| p.node == nameless.node)
+                };
+                let twins: Vec<usize> = own.iter().copied().filter(twin).collect();
+                if twins.len() > 1 {
+                    own.retain(|i| !twins.contains(i));
+                    joined.extend(twins.into_iter().map(|twin| (twin, from)));
+                }
                 let others = own.iter().copied().filter(|i| *i != from);
                 if let Some(to) = only(others.filter(|i| self.list.get(*i).is_some_and(fits))) {
                     joined.push((from, to));
                     own.retain(|i| *i != from);
                 }
             }
-            joined.extend(self.label_and_pid(&own));
+            joined.extend(self.label_and_pid(&own).or_else(|| self.two_nodes(&own)));
         }
         self.absorb(&joined);
     }
@@ -221,6 +241,55 @@ impl Processes {
         let world = self.list.iter().filter_map(|p| p.identity.world_size).max();
         let whole = from.1.identity.world_size.is_none_or(|size| Some(size) == world);
         (worker && whole && (from.1.node == to.1.node || to.1.node.is_none())).then_some((from.0, to.0))
+    }
+
+    /// The entry that has only a pid and the one that has a label and the same pid: NCCL may call the node otherwise than
+    /// whoever carried the lines.
+    fn two_nodes(&self, own: &[usize]) -> Option<(usize, usize)> {
+        let [a, b] = own else { return None };
+        let (one, other) = (self.list.get(*a)?, self.list.get(*b)?);
+        let same = one.pid.is_some() && one.pid == other.pid && one.node != other.node;
+        match (one.label.is_some(), other.label.is_some()) {
+            (true, false) if same => Some((*b, *a)),
+            (false, true) if same => Some((*a, *b)),
+            _ => None,
+        }
+    }
+
+    /// A rank that unlabelled lines name is left to the process that has it under a label of its own: they may be
+    /// anybody's, and one that tells its rank says nothing of the others.
+    pub(super) fn leave_ranks_to_labels(&mut self) {
+        let labelled = |p: &&Process| !p.absorbed && p.explicit && p.label.is_some();
+        let ranks: Vec<_> = self
+            .list
+            .iter()
+            .filter(labelled)
+            .map(|p| (p.rank, p.node.clone()))
+            .collect();
+        for bare in self.list.iter_mut() {
+            let unnamed = !bare.explicit && !bare.by_file && bare.label.is_none() && bare.pid.is_none();
+            let taken = |(rank, node): &(Option<u32>, Option<Arc<str>>)| {
+                *rank == bare.rank && (node.is_none() || bare.node.is_none() || *node == bare.node)
+            };
+            if unnamed && bare.rank.is_some() && ranks.iter().any(taken) {
+                (bare.rank, bare.coords) = (None, Coords::default());
+                bare.role = ProcessRole::Main;
+            }
+        }
+    }
+
+    /// In a launch of one rank the engine core holds the device: what torch prints of that rank is of it.
+    pub(super) fn join_only_rank(&mut self, sources: &[Arc<Source>]) {
+        let all = || self.list.iter().enumerate().filter(|(_, p)| !p.absorbed);
+        let ranked = only(all().filter(|(_, p)| p.rank.is_some()).map(|(i, _)| i));
+        let core = only(all().filter(|(_, p)| p.role == ProcessRole::EngineCore).map(|(i, _)| i));
+        let (Some(rank), Some(core)) = (ranked, core) else {
+            return;
+        };
+        let bare = |p: &Process| p.rank == Some(0) && p.explicit && p.pid.is_none() && p.label.is_none();
+        if self.list.get(rank).is_some_and(bare) && rank != core && links::is_of_one_rank(sources) {
+            self.absorb(&[(rank, core)]);
+        }
     }
 
     /// Makes entries of the table parts of others.

@@ -319,8 +319,8 @@ fn argument(page: &mut Page, report: &Report) {
         let vain = report.will_not_help.iter().map(|v| format!("{}: {}", v.title, v.why));
         let wrong = report.overruled_advice.iter().map(|w| {
             format!(
-                "The log's own advice (line {}), “{}”: {}",
-                w.line,
+                "The log's own advice ({}), “{}”: {}",
+                words::line_of(report, &w.input, w.line),
                 words::overruled(w),
                 w.why
             )

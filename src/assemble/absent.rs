@@ -1,0 +1,232 @@
+//! Who came to the meeting of the ranks, who did not, and of whom that is not known.
+//!
+//! Owns the wording. Whoever came, did not come, and may have done either add up to all ranks; that a rank did not come
+//! is said only where the others prove it. Never judges: the verdict stands already.
+
+use crate::catalog::{Catalog, Strength};
+use crate::launch::arrival::{Absent, Arrival};
+use crate::report::model::{Alternative, Outcome};
+use crate::report::text::capital;
+use crate::verdict::Verdict;
+
+use super::waits::{Waits, absent_in_words, finding, ranks_in_words};
+
+/// Tells who is missing, where that is news.
+pub(super) fn tell(catalog: &Catalog, verdict: &Verdict, arrival: &Arrival, out: &mut Waits) {
+    if arrival.absent.is_empty() {
+        return;
+    }
+    // Whoever died of something of their own is no news as an absentee.
+    let cause = verdict.cause.as_deref().unwrap_or("");
+    let weak = catalog.strength(cause) == Strength::Weak;
+    let of_meeting = cause.starts_with("dist.") || cause.starts_with("nccl.") || cause.starts_with("unknown.");
+    if verdict.outcome == Outcome::Failed && !(weak && of_meeting) {
+        return;
+    }
+    // While nobody has given up, it may still come.
+    let running = verdict.outcome == Outcome::Running;
+    let meeting = Meeting::of(arrival);
+    out.headline = Some(meeting.headline(running));
+    let sentence = meeting.sentence();
+    out.findings
+        .push(finding("arrival.absent", "warning", sentence.trim_end_matches('.')));
+    out.sentence = Some(sentence);
+    if running {
+        let id = "dist.rendezvous-timeout";
+        let who = absent_in_words(&arrival.absent);
+        out.alternatives.push(Alternative {
+            id: id.to_owned(),
+            title: catalog.cause(id).map_or_else(|| id.to_owned(), |c| c.title.clone()),
+            confidence: 0.5,
+            why: match meeting.known.is_empty() {
+                true => format!("{}; {who} may not have", meeting.came_in_words()),
+                false => format!(
+                    "{}, {} did not",
+                    meeting.came_in_words(),
+                    absent_in_words(&meeting.known)
+                ),
+            },
+            why_not: "no process has given up waiting yet".to_owned(),
+        });
+    }
+}
+
+/// What a rank waits for, in a sentence about that rank.
+pub(super) fn waited_for(arrival: &Arrival) -> String {
+    let meeting = Meeting::of(arrival);
+    match meeting.known.is_empty() {
+        true => format!("waiting for its peers; {}", meeting.unlogged()),
+        false => format!("waiting for {}", absent_in_words(&meeting.known)),
+    }
+}
+
+/// The ranks of a launch: those that came, those that are known not to have, and the others.
+struct Meeting<'a> {
+    arrival: &'a Arrival,
+    came: Vec<u32>,
+    known: Vec<Absent>,
+    open: Vec<Absent>,
+    /// How many of the others came, where whoever counted says so.
+    uncounted: Option<usize>,
+}
+
+impl<'a> Meeting<'a> {
+    fn of(arrival: &'a Arrival) -> Self {
+        let came: Vec<u32> = arrival.came.iter().copied().collect();
+        let (known, open): (Vec<Absent>, Vec<Absent>) = arrival.absent.iter().cloned().partition(|a| a.known);
+        let counted = arrival.told.map(|(counted, _)| counted as usize);
+        let more = counted.and_then(|counted| counted.checked_sub(came.len()));
+        Self {
+            arrival,
+            uncounted: more.filter(|more| (1..=open.len()).contains(more)),
+            came,
+            known,
+            open,
+        }
+    }
+
+    /// `63 of 64 ranks came (ranks 0–36, 38–63)`, `rank 0 of 2 came`; nothing if the logs show nobody come.
+    fn came_in_words(&self) -> String {
+        let (ranks, world) = (ranks_in_words(&self.came), self.arrival.world);
+        match self.came.len() {
+            0 => String::new(),
+            1 => format!("{ranks} of {world} came"),
+            n => format!("{n} of {world} ranks came ({ranks})"),
+        }
+    }
+
+    /// Why it is not known whether the others came.
+    fn unlogged(&self) -> String {
+        let who = absent_in_words(&self.open);
+        // Logs in which no line says whose they are may be theirs.
+        let unnamed = self.open.iter().any(|a| a.process.is_some());
+        match (unnamed, self.open.len()) {
+            (true, _) => format!("no line of the logs names {who}"),
+            (false, 1) => format!("the log of {who} is not in the input"),
+            (false, _) => format!("the logs of {who} are not in the input"),
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let world = self.arrival.world;
+        let mut parts: Vec<String> = Vec::new();
+        let told = self.arrival.told;
+        let came = self.came_in_words();
+        match (came.is_empty(), told) {
+            (true, None) => {}
+            (true, Some((counted, all))) => parts.push(format!("the store counted {counted} of {all} ranks")),
+            // Who set out to join need not have reached the one who counts.
+            (false, Some((counted, all))) if (counted as usize) < self.came.len() => parts.push(format!(
+                "{} of {world} ranks set out for the meeting of the group ({}); the store counted {counted} of {all}",
+                self.came.len(),
+                ranks_in_words(&self.came)
+            )),
+            (false, Some((counted, all))) => parts.push(format!(
+                "{came} to the meeting of the group; the store counted {counted} of {all}"
+            )),
+            (false, None) => parts.push(format!("{came} to the meeting of the group")),
+        }
+        if !self.known.is_empty() {
+            let who = absent_in_words(&self.known);
+            parts.push(match parts.is_empty() {
+                true => format!("{who} of {world} did not join the group{}", self.stopped_short()),
+                false => format!("{who} did not{}", self.stopped_short()),
+            });
+        }
+        if !self.open.is_empty() {
+            let who = absent_in_words(&self.open);
+            let why = match (self.open.iter().any(|a| a.process.is_some()), self.open.len()) {
+                (true, 1) => "no line of the logs names it".to_owned(),
+                (true, _) => "no line of the logs names them".to_owned(),
+                (false, 1) => "its log is not in the input".to_owned(),
+                (false, _) => "their logs are not in the input".to_owned(),
+            };
+            let out = self.uncounted.map(|more| (more, self.open.len() - more));
+            parts.push(match out {
+                Some((more, 0)) => format!("so {} came too ({}): {why}", amount(more), who),
+                Some((more, out)) => format!(
+                    "so of {who} {} came too and {} did not. Which is not known: {why}",
+                    amount(more),
+                    amount(out)
+                ),
+                None => format!("whether {who} came is not known: {why}"),
+            });
+        }
+        format!("{}.", capital(&parts.join("; ")))
+    }
+
+    /// Whether those that are known not to have come are in the logs at all.
+    fn stopped_short(&self) -> String {
+        let silent: Vec<Absent> = self.known.iter().filter(|a| a.process.is_none()).cloned().collect();
+        let many = self.known.len() > 1;
+        match (self.known.len(), silent.len()) {
+            (0, _) => String::new(),
+            (_, 0) if many => ": they are in the logs and stopped short of it".to_owned(),
+            (_, 0) => ": it is in the logs and stopped short of it".to_owned(),
+            (all, none) if all == none => {
+                format!(", and the logs hold no line of {}", if many { "them" } else { "it" })
+            }
+            _ => format!(", and the logs hold no line of {}", absent_in_words(&silent)),
+        }
+    }
+
+    fn headline(&self, running: bool) -> String {
+        let world = self.arrival.world;
+        if !self.known.is_empty() {
+            let left = match self.open.len() {
+                0 => String::new(),
+                1 => ", the log of one is not in the input".to_owned(),
+                n => format!(", the logs of {n} are not in the input"),
+            };
+            return format!("{}{left}", never_joined(&self.known, &self.came, world, running));
+        }
+        if let (Some(_), Some((counted, all))) = (self.uncounted, self.arrival.told) {
+            return format!(
+                "{counted} of {all} ranks came, by the store's count; {}",
+                self.unlogged()
+            );
+        }
+        let (one, more) = if running {
+            ("waits", "wait")
+        } else {
+            ("waited in vain", "waited in vain")
+        };
+        match self.came.len() {
+            0 => format!("{} (of {world})", capital(&self.unlogged())),
+            1 => format!(
+                "{} {one} for its peers; {}",
+                capital(&ranks_in_words(&self.came)),
+                self.unlogged()
+            ),
+            n => format!("{n} of {world} ranks {more}; {}", self.unlogged()),
+        }
+    }
+}
+
+/// A small number as a word.
+fn amount(n: usize) -> String {
+    match n {
+        1 => "one".to_owned(),
+        n => n.to_string(),
+    }
+}
+
+/// `Rank 37 (node-e) never joined: 63 of 64 ranks waited for it`.
+fn never_joined(absent: &[Absent], came: &[u32], world: u32, running: bool) -> String {
+    let (who, many) = (capital(&absent_in_words(absent)), absent.len() > 1);
+    let them = if many { "them" } else { "it" };
+    let never = match (running, many) {
+        (false, _) => "never joined",
+        (true, true) => "have not joined",
+        (true, false) => "has not joined",
+    };
+    match came.len() {
+        0 => format!("{who} {never} the group of {world} ranks"),
+        1 if running => format!("{who} {never}: {} waits for {them}", ranks_in_words(came)),
+        1 => format!("{who} {never}: {} waited in vain", ranks_in_words(came)),
+        n => format!(
+            "{who} {never}: {n} of {world} ranks {} for {them}",
+            if running { "wait" } else { "waited" }
+        ),
+    }
+}
