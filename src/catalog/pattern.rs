@@ -24,6 +24,8 @@ const FEW: u32 = 64;
 #[derive(Debug)]
 pub struct Pattern {
     text: String,
+    /// One of these begins every text that matches; empty where that is not known.
+    starts: Vec<String>,
     /// The form for a few texts of ASCII, and how many it was tried on.
     light: OnceLock<Option<meta::Regex>>,
     tried: AtomicU32,
@@ -36,6 +38,7 @@ impl Pattern {
     pub fn new(text: String) -> Self {
         Self {
             text,
+            starts: Vec::new(),
             light: OnceLock::new(),
             tried: AtomicU32::new(0),
             ascii: OnceLock::new(),
@@ -45,7 +48,10 @@ impl Pattern {
 
     /// An expression that matches at the start of a text only.
     pub fn anchored(text: &str) -> Self {
-        Self::new(format!("^(?:{text})"))
+        Self {
+            starts: starts(text),
+            ..Self::new(format!("^(?:{text})"))
+        }
     }
 
     /// Compiles the expression, to say what is wrong with it.
@@ -86,8 +92,12 @@ impl Pattern {
         groups.is_match().then(|| names().filter_map(group).collect())
     }
 
-    /// The form that a text is searched with.
+    /// The form that a text is searched with; none if it cannot match.
     fn form(&self, text: &str) -> Option<&meta::Regex> {
+        // An expression that stands in the wrong place of a long line need not be compiled to be ruled out.
+        if !self.starts.is_empty() && !self.starts.iter().any(|start| text.starts_with(start.as_str())) {
+            return None;
+        }
         // The expression may name other characters, which its form for ASCII could not.
         if !self.text.is_ascii() || !text.is_ascii() {
             return self
@@ -122,6 +132,51 @@ impl Pattern {
     }
 }
 
+/// The plain texts of which one begins all that an expression matches at the start of a text; none where that takes more
+/// than a look at its first characters.
+fn starts(expression: &str) -> Vec<String> {
+    const SPECIAL: &[char] = &['\\', '.', '[', ']', '(', ')', '{', '}', '*', '+', '?', '|', '^', '$'];
+    let repeats = |rest: &str| rest.starts_with(['?', '*', '+', '{']);
+    let rest = expression
+        .strip_prefix("(?s)")
+        .unwrap_or(expression)
+        .trim_start_matches('^');
+    if has_branches(rest) {
+        return Vec::new();
+    }
+    let group = rest.strip_prefix("(?:").and_then(|group| group.split_once(')'));
+    if let Some((group, behind)) = group {
+        let plain = |branch: &str| !branch.is_empty() && !branch.contains(SPECIAL);
+        let known = !repeats(behind) && group.split('|').all(plain);
+        return group.split('|').filter(|_| known).map(ToOwned::to_owned).collect();
+    }
+    let (start, behind) = rest.split_at(rest.find(SPECIAL).unwrap_or(rest.len()));
+    let mut start = start.to_owned();
+    if repeats(behind) {
+        start.pop();
+    }
+    Some(start).filter(|start| !start.is_empty()).into_iter().collect()
+}
+
+/// Whether an expression has a `|` outside of groups.
+fn has_branches(expression: &str) -> bool {
+    let (mut depth, mut class, mut escaped) = (0_u32, false, false);
+    expression.chars().any(|c| {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            ']' => class = false,
+            _ if class => {}
+            '[' => class = true,
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            '|' => return depth == 0,
+            _ => {}
+        }
+        false
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,6 +209,50 @@ mod tests {
         (0..FEW).for_each(|_| assert!(pattern.is_match("rank 1")));
         assert_eq!(few, answers());
         assert_eq!(few.map(|(matches, _)| matches), [true, true, false, false, true]);
+    }
+
+    #[test]
+    fn the_start_of_an_expression_is_told_only_where_it_is_plain() {
+        for (expression, told) in [
+            (r"^Loading weights took (?P<s>[\d.]+)", &["Loading weights took "][..]),
+            (r"(?:CUDA|HIP) out of memory\.", &["CUDA", "HIP"]),
+            (r"(?s)Worker failed with '(?P<inner>.+?)'", &["Worker failed with '"]),
+            ("models? of", &["model"]),
+            ("x{2}", &[]),
+            ("(?:a|b)?c", &[]),
+            ("(?:a.|b)c", &[]),
+            ("(?:a|)c", &[]),
+            ("(?:a(?:b|c)|d)", &[]),
+            ("(?i)cuda", &[]),
+            ("CUDA error|NCCL error", &[]),
+            ("^(?:NCCL (?:WARN|INFO))|x", &[]),
+            (r"rank [|)] \| of", &["rank "]),
+            (r"\[rank\d+\]", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(starts(expression), told, "{expression}");
+        }
+    }
+
+    #[test]
+    fn what_a_start_rules_out_does_not_match() {
+        let catalog = crate::catalog::Catalog::shared();
+        let mut known = 0;
+        for def in catalog.signatures().map(|s| &s.def) {
+            let Some(text) = &def.pattern else { continue };
+            let (with, without) = (Pattern::anchored(text), Pattern::new(format!("^(?:{text})")));
+            known += usize::from(!with.starts.is_empty());
+            for sample in def.matches.iter().chain(&def.no_match) {
+                for from in [0, 1, 7]
+                    .into_iter()
+                    .chain(def.literal.iter().filter_map(|l| sample.find(l.as_str())))
+                {
+                    let Some(part) = sample.get(from..) else { continue };
+                    assert_eq!(with.captures(part), without.captures(part), "{}: {part}", def.id);
+                }
+            }
+        }
+        assert!(known > 300, "{known} have a start that is known");
     }
 
     #[test]
