@@ -100,7 +100,12 @@ fn failed(
 ) -> Story {
     let def = catalog.cause(&cause.id);
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
-    let subject = def.and_then(|d| d.subject.clone());
+    let node = root.and_then(|f| {
+        let told = launches.events.get(f.event)?.event.victim.node.clone();
+        told.or_else(|| launches.processes.get(f.process).node.clone())
+    });
+    let node = node.map_or_else(String::new, |node| format!(" ({node})"));
+    let subject = def.and_then(|d| Some(d.subject.as_ref()?.replace("{node}", &node)));
     let who = subject.or_else(|| root.map(|f| who(launches.processes.get(f.process), launches)));
     let who = who.unwrap_or_else(|| "The launch".to_owned());
     let what = def.map_or_else(|| format!("failed: {}", cause.title), |d| d.headline.clone());

@@ -151,6 +151,8 @@ pub struct SignatureDef {
     /// Signature ids of the record that this line goes on with: its victim and figures are added there.
     #[serde(default)]
     pub completes: Vec<String>,
+    /// Label of the process that the line tells of, where no word of it does: the one of that name on the teller's node.
+    pub tells_of: Option<String>,
     /// Only this global rank prints it: rank 0 keeps the store.
     pub of_rank: Option<u32>,
     /// Sub-reason for causes whose remedies differ by it (`memlock`, `nofile`, `nproc`).
@@ -333,7 +335,8 @@ pub struct CauseDef {
     pub title: String,
     /// What "{who} …" did, for the headline: "ran out of GPU memory during CUDA graph capture".
     pub headline: String,
-    /// Of whom the headline speaks, where that is not the process whose line states the cause.
+    /// Of whom the headline speaks, where that is not the process whose line states the cause; `{node}` becomes the node,
+    /// ` (node-b)`, as far as it is known.
     pub subject: Option<String>,
     /// What it means, two to four sentences for `explain` and the story.
     pub meaning: String,

@@ -246,6 +246,11 @@ fn hint(name: &str, alone: bool) -> FileHint {
             hint.label = Some(component.into());
             hint.ray_session = true;
         }
+        "debug_state" | "debug_state_gcs" => {
+            let component = if stem == "debug_state" { "raylet" } else { "gcs_server" };
+            hint.label = Some(component.into());
+            hint.ray_session = true;
+        }
         _ if stem.starts_with("ray_client_server") => {
             hint.label = Some("ray_client_server".into());
             hint.ray_session = true;

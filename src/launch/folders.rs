@@ -10,8 +10,13 @@ const OF_KEEPING: &[&str] = &["logs", "log", "old", "events", "output", "contain
 /// Folders that hold one for each pod, node or host, whatever these are called.
 const OF_HOSTS: &[&str] = &["pods", "nodes", "hosts"];
 
+/// Folders that a session has within its own.
+const WITHIN_SESSION: &[&str] = &["events", "export_events", "old"];
+
 /// The folder of a Ray session's component without what every session has: `a/session_2026/logs` is `a`.
 pub fn of_session(folder: &str) -> &str {
+    let (above, last) = folder.rsplit_once('/').unwrap_or(("", folder));
+    let folder = if WITHIN_SESSION.contains(&last) { above } else { folder };
     match folder.split('/').position(|part| part.starts_with("session_")) {
         Some(0) => "",
         Some(at) => {
@@ -92,5 +97,6 @@ mod tests {
             "dump/gpu7"
         );
         assert_eq!(of_session("session_latest/logs"), "");
+        assert_eq!(of_session("x.d/events"), "x.d");
     }
 }

@@ -272,7 +272,7 @@ impl Machine {
         self.entries
             .iter()
             .rev()
-            .find(|e| e.at.may_precede(now) && e.shared)
+            .find(|e| e.at.may_precede(now) && e.shared && e.phase != "shutdown")
             .map(|e| e.phase.as_str())
     }
 

@@ -15,6 +15,9 @@ use super::{Placed, Source};
 use crate::event::{Event, InputId};
 use crate::time::Stamp;
 
+/// Lines below a line within which a logger prints it again.
+const AGAIN: u64 = 8;
+
 /// Where an event stands among the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
@@ -117,8 +120,9 @@ pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) ->
             let whole = stamp.is_some_and(|stamp| stamp.is_whole());
             if whole { WHOLE } else { FRACTION }
         };
-        let placed = source.harvest.events.iter().map(|event| Placed {
-            event: event.clone(),
+        let events = &source.harvest.events;
+        let placed = events.iter().enumerate().map(|(at, event)| Placed {
+            event: set_right(event, events.get(at + 1..).unwrap_or_default()),
             process: processes.of(event),
             attempt: 0,
             dated: false,
@@ -166,6 +170,22 @@ pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) ->
             .then(line(&a.2).cmp(&line(&b.2)))
     });
     keyed.into_iter().map(|(_, _, placed)| placed).collect()
+}
+
+/// The event at its own time. A line without a stamp has that of the last line above it, which may be long ago: one that
+/// a logger prints again right below, as Ray's banner of a signal, was printed then.
+fn set_right(event: &Event, below: &[Event]) -> Event {
+    let mut event = event.clone();
+    let text = event.place.text.clone();
+    let again = |other: &&Event| {
+        let headed = other.place.text.len() > text.len() && other.place.text.ends_with(&*text);
+        headed && other.signature == event.signature && other.place.line.saturating_sub(event.place.line) <= AGAIN
+    };
+    let near = below.iter().take(AGAIN as usize);
+    if let Some(again) = near.filter(|_| event.signature.is_some()).find(again) {
+        event.place.time = again.place.time.clone().or(event.place.time);
+    }
+    event
 }
 
 fn seconds(event: &Event, base: Option<&Stamp>) -> Option<f64> {

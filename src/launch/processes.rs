@@ -302,7 +302,9 @@ impl Processes {
         };
         let id = self.add(&speaker, &FileHint::default(), InputId(0));
         if let Some(process) = self.list.get_mut(id.0) {
-            process.role = process.role.max(ProcessRole::Worker);
+            if process.role != ProcessRole::RayDaemon {
+                process.role = process.role.max(ProcessRole::Worker);
+            }
             process.rank = victim.rank;
         }
         self.link_ranks();

@@ -3,6 +3,7 @@
 //! Owns the comparison of candidates: worth, declared explanations, order, depth of the process. Sees no text.
 
 use crate::catalog::Catalog;
+use crate::catalog::matcher::Signature;
 use crate::event::{ExitStatus, TracebackKind};
 use crate::launch::Launches;
 use crate::launch::processes::ProcessRole;
@@ -58,6 +59,7 @@ pub fn root(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> Opt
             .then(a.cmp(&b))
     })?;
     let best = first_printing(launches, failures, best);
+    let best = hit_at_work(launches, failures, best);
     let best = first_stated(failures, best);
     let best = not_retold(launches, failures, best);
     let first = left_first(launches, failures, best).or_else(|| cut_first(launches, failures, best));
@@ -111,6 +113,24 @@ pub(super) fn is_undecided(launches: &Launches, failures: &[Failure], root: usiz
         |f: &Failure| f.worth >= Worth::Weak && !f.survived && !is_retold(launches, f) && f.process == f.teller;
     let apart = f.process != r.process && f.teller != r.teller;
     apart && equal && states(r) && states(f) && !launches.in_known_order(r.event, f.event)
+}
+
+/// The kill that hit a process at work, where the best root is one of the same cause that hit a process which had not
+/// begun: Ray's memory monitor ends idle workers first, and the launch goes on without them.
+fn hit_at_work(launches: &Launches, failures: &[Failure], best: usize) -> usize {
+    let Some(chosen) = failures.get(best).filter(|f| f.process != f.teller) else {
+        return best;
+    };
+    let at_work = |f: &Failure| {
+        let attempt = launches.events.get(f.event).map_or(0, |p| p.attempt);
+        let last = launches.machine(attempt, f.process).and_then(|m| m.last());
+        last.is_some_and(|phase| launches.engine.tier(phase) > launches.engine.tier("cluster-join"))
+    };
+    let same = |f: &Failure| {
+        (&f.cause, f.worth) == (&chosen.cause, chosen.worth) && f.process != f.teller && !f.survived && at_work(f)
+    };
+    let other = || failures.iter().position(same);
+    if at_work(chosen) { best } else { other().unwrap_or(best) }
 }
 
 /// The end of the rank that left, where the best root only says that a peer is gone: a rank that is told to have ended
@@ -261,19 +281,27 @@ fn base_rank(failure: &Failure) -> u8 {
 /// Whether the signature of `a` declares that it explains `b`.
 pub(super) fn declares(catalog: &Catalog, launches: &Launches, a: &Failure, b: &Failure) -> bool {
     let signature = launches.signature(catalog, a.event);
-    let Some(signature) = signature else { return false };
-    let other = launches.signature(catalog, b.event);
-    let other_id = other.map_or("", |s| s.def.id.as_str());
-    let cause = b.cause.as_deref().unwrap_or("");
-    let other_cause = a.cause != b.cause;
-    signature
-        .def
-        .explains
-        .iter()
-        .any(|pattern| match pattern.strip_suffix(".*") {
-            Some(family) => other_cause && cause.split('.').next() == Some(family),
-            None => pattern == other_id || other_cause && pattern == cause,
-        })
+    signature.is_some_and(|s| names(s, a.cause.as_deref(), catalog, launches, b))
+}
+
+/// Whether a signature, which states `cause`, names `other` among what it explains.
+pub(super) fn names(
+    signature: &Signature,
+    cause: Option<&str>,
+    catalog: &Catalog,
+    launches: &Launches,
+    other: &Failure,
+) -> bool {
+    let id = launches
+        .signature(catalog, other.event)
+        .map_or("", |s| s.def.id.as_str());
+    let other_cause = cause != other.cause.as_deref();
+    let own = other.cause.as_deref().unwrap_or("");
+    let explains = &signature.def.explains;
+    explains.iter().any(|pattern| match pattern.strip_suffix(".*") {
+        Some(family) => other_cause && own.split('.').next() == Some(family),
+        None => pattern == id || other_cause && pattern == own,
+    })
 }
 
 fn family(failure: &Failure) -> Option<&str> {

@@ -10,6 +10,7 @@ use crate::catalog::schema::Role;
 use crate::catalog::structure::{Origin, Site, Structure};
 use crate::catalog::{Catalog, Strength};
 use crate::event::{Event, Exception, ExitStatus, Fact, InputId, Program, TracebackKind, Victim};
+use crate::launch::machine::Machine;
 use crate::launch::processes::{Process, ProcessId};
 use crate::launch::{Launches, Placed};
 
@@ -87,7 +88,11 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
     let served = ready::told_later(catalog, launches, attempt);
     let indices: Vec<usize> = launches.of_attempt(attempt).collect();
     let role = |index: &usize| Launches::role(catalog, &launches.events.get(*index)?.event);
-    let stop = indices.iter().find(|i| role(i) == Some(Role::Stop)).copied();
+    let stops: Vec<usize> = indices
+        .iter()
+        .copied()
+        .filter(|i| role(i) == Some(Role::Stop))
+        .collect();
     let mut failures = Vec::new();
     for index in indices {
         let Some(placed) = launches.events.get(index).cloned() else {
@@ -101,14 +106,35 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
         failure.after_ready = served || ready.iter().find(own).is_some_and(|r| !later(r));
         failure.survived = news.iter().filter(own).any(later)
             || failure.worth < Worth::Carrier
-            || failure.unspecific && stop.is_some_and(|stop| stop < index)
+            || failure.unspecific && stops.first().is_some_and(|stop| *stop < index)
             || !failure.fatal && moved_on(launches, attempt, &failure, index);
         phase::place(catalog, launches, attempt, index, &placed, &mut failure);
         failures.push(failure);
     }
     phase::share(catalog, launches, attempt, &mut failures);
     demote_effects(catalog, launches, &mut failures);
+    demote_shutdown(catalog, launches, &stops, &mut failures);
     failures
+}
+
+/// What a daemon says of its parts after it was told to stop is the shutdown, where the line that tells of it declares
+/// so: a raylet misses the agent that was ended before it.
+fn demote_shutdown(catalog: &Catalog, launches: &Launches, stops: &[usize], failures: &mut [Failure]) {
+    let node = |id: ProcessId| launches.processes.get(id).node.as_ref();
+    for failure in failures {
+        let of_stop = |stop: &usize| {
+            let Some((told, signature)) = launches.events.get(*stop).zip(launches.signature(catalog, *stop)) else {
+                return false;
+            };
+            let reaches = signature.def.shared || node(told.process) == node(failure.teller);
+            reaches
+                && launches.moment(failure.event).follows(launches.moment(*stop))
+                && causality::names(signature, None, catalog, launches, failure)
+        };
+        if stops.iter().any(of_stop) {
+            (failure.worth, failure.cause) = (Worth::Downstream, None);
+        }
+    }
 }
 
 /// What an earlier report of a failure declares to be its own effect says nothing of the cause: a parent that ends the
@@ -244,6 +270,14 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
                         None => rate_exit(event.exit, &mut failure),
                     }
                 }
+                // A cluster that is told to end before anything has come up has not done its work. Who told it is open:
+                // a driver that fails ends the cluster that it has started in the same way.
+                Role::Stop => {
+                    let machines = launches.machines(placed.attempt);
+                    let begun = |m: &Machine| m.at(placed.moment(index)).is_some();
+                    let cause = signature.def.cause.as_deref().filter(|_| !machines.iter().any(begun))?;
+                    rate(Strength::Weak, Some(cause), &mut failure);
+                }
                 _ => return None,
             }
         }
@@ -336,8 +370,18 @@ fn is_foreign(launches: &Launches, failure: &Failure) -> bool {
 fn victim_of(catalog: &Catalog, launches: &Launches, index: usize, placed: &Placed) -> Victim {
     let event = &placed.event;
     let mut victim = event.victim.clone();
+    let def = launches.signature(catalog, index).map(|s| &s.def);
+    // Who it tells of stands in no word of the line: it is the one of the teller's node.
+    if let Some(label) = def.and_then(|d| d.tells_of.as_deref())
+        && victim.pid.is_none()
+    {
+        victim.label = Some(label.into());
+        victim.node = victim
+            .node
+            .or_else(|| launches.processes.get(placed.process).node.clone());
+    }
     let names_itself = |p: &Process| p.role.is_engine() && p.explicit;
-    match launches.signature(catalog, index).map(|s| s.def.program.as_str()) {
+    match def.map(|d| d.program.as_str()) {
         // An agent tells of the processes that it has started on its own node.
         Some("torch") if victim.node.is_none() && victim.pid.is_some() => {
             victim.node.clone_from(&launches.processes.get(placed.process).node);

@@ -257,9 +257,10 @@ fn suspects(catalog: &Catalog, verdict: &Verdict, cause: &str, guessed: bool) ->
         .collect()
 }
 
-/// Where an unfinished launch stands: the furthest phase of any process.
+/// Where an unfinished launch stands: the furthest phase of any process. Daemons may have ended round it.
 fn standing(launches: &Launches, attempt: usize) -> Option<String> {
     let last = launches.machines(attempt).iter().filter_map(|m| m.last());
+    let last = last.filter(|phase| *phase != "shutdown");
     last.max_by_key(|p| launches.engine.tier(p)).map(ToOwned::to_owned)
 }
 

@@ -30,15 +30,18 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
     if other && !of_a_launch(catalog, launches, attempt) {
         return Outcome::NoLaunch;
     }
-    let stop = role_at(Role::Stop).last();
+    let stops: Vec<usize> = role_at(Role::Stop).collect();
     let open = || failures.iter().filter(|f| !f.survived);
-    if let Some(&first_ready) = ready.first() {
+    // What Ray forwards may have been caught, unless it names a mechanism and is the last that the log holds.
+    let last = launches.of_attempt(attempt).last();
+    let stands = |f: &Failure| !f.unproven || f.worth == Worth::Strong && Some(f.event) == last;
+    if !ready.is_empty() {
         let asked = open().find(|f| f.after_ready && is_request_to_end(f)).map(|f| f.event);
-        let end = [asked, stop.filter(|&s| s > first_ready)].into_iter().flatten().min();
+        let end = [asked, shutdown(launches, &stops, &ready)].into_iter().flatten().min();
         // What breaks while a server is shutting down is part of the shutdown.
         let of_another = |f: &Failure| ready.iter().all(|&r| launches.of_other_servers(f.event, r));
         let died = open().any(|f| {
-            is_death(catalog, launches, f) && end.is_none_or(|e| f.event < e)
+            is_death(catalog, launches, f) && stands(f) && end.is_none_or(|e| f.event < e)
                 // A server beside it that never served has failed, whatever became of the others.
                 || of_another(f) && !f.unproven && f.worth >= Worth::Weak
         });
@@ -52,16 +55,13 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
             Outcome::Healthy
         };
     }
-    // What Ray forwards may have been caught, unless it names a mechanism and is the last that the log holds.
-    let last = launches.of_attempt(attempt).last();
-    let stands = |f: &Failure| !f.unproven || f.worth == Worth::Strong && Some(f.event) == last;
     let proven = open().any(|f| stands(f) && f.worth >= Worth::Carrier);
     // An uncaught traceback ended its process, even where all that is left of it is the type that wraps another.
     let uncaught = |f: &Failure| f.traceback == Some(TracebackKind::Raw) && f.fatal && f.worth == Worth::Carrier;
     if proven && open().any(|f| f.worth >= Worth::Weak || uncaught(f) || is_death(catalog, launches, f)) {
         return Outcome::Failed;
     }
-    if stop.is_some() {
+    if !stops.is_empty() && !breaks_off(catalog, launches, attempt, &stops) {
         return Outcome::Stopped;
     }
     if ready::works(catalog, launches, attempt) {
@@ -74,6 +74,35 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
     } else {
         Outcome::NoLaunch
     }
+}
+
+/// Where the shutdown of a launch that was ready begins: with the first word of the program itself after it served.
+/// Ray's daemons end after it, or one by one while the others go on.
+fn shutdown(launches: &Launches, stops: &[usize], ready: &[usize]) -> Option<usize> {
+    let (first, last) = (ready.first()?, ready.last()?);
+    let begins = stops.iter().find(|&stop| stop > last && !by_daemon(launches, *stop));
+    begins.or(stops.last().filter(|&stop| stop > first)).copied()
+}
+
+/// Whether one of Ray's daemons tells of its end.
+fn by_daemon(launches: &Launches, stop: usize) -> bool {
+    let teller = launches
+        .events
+        .get(stop)
+        .map(|p| launches.processes.get(p.process).role);
+    teller == Some(ProcessRole::RayDaemon)
+}
+
+/// Whether the output of the program that runs on Ray is at hand, and breaks off with nothing said of its end.
+fn breaks_off(catalog: &Catalog, launches: &Launches, attempt: usize, stops: &[usize]) -> bool {
+    let under_way = |i: usize| {
+        let placed = launches.events.get(i)?;
+        let marks = matches!(Launches::role(catalog, &placed.event)?, Role::Launch | Role::Phase);
+        let role = launches.processes.get(placed.process).role;
+        Some(marks && !matches!(role, ProcessRole::RayDaemon | ProcessRole::Observer))
+    };
+    stops.iter().all(|&stop| by_daemon(launches, stop))
+        && launches.of_attempt(attempt).any(|i| under_way(i) == Some(true))
 }
 
 /// Whether any line is of a program whose launches are judged here.

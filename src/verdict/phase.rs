@@ -48,7 +48,7 @@ pub fn place(
         Fact::Traceback(t) => t.chain.get(t.chosen).and_then(|e| e.told_phase.as_deref()),
         _ => None,
     };
-    let own = signature.filter(|s| s.def.role != Role::Phase);
+    let own = signature.filter(|s| !matches!(s.def.role, Role::Phase | Role::Stop));
     let text = told
         .map(ToOwned::to_owned)
         .or_else(|| own.and_then(|s| s.def.phase.clone()));

@@ -8,7 +8,7 @@ use super::found::Found;
 use super::keys::key_of;
 use super::{Intro, MAX_LAUNCHES, MAX_SAME, Reader, place};
 use crate::catalog::captures::Identity;
-use crate::catalog::schema::Role;
+use crate::catalog::schema::{Role, SignatureDef};
 use crate::dialect::header::{Header, Level};
 use crate::dialect::settings;
 use crate::event::{Event, Fact, Program, SignatureId};
@@ -99,13 +99,14 @@ impl Reader<'_> {
                 _ => Said::New,
             };
         }
-        if let Some(earlier) = self.completed_by(&signature.def.completes, record.line) {
+        if let Some(earlier) = self.completed_by(&signature.def, record.line) {
             earlier.figures.extend(captured.figures);
+            let victim = &mut earlier.victim;
             if captured.victim.pid.is_some() {
-                earlier.victim.pid = captured.victim.pid;
-                let label = earlier.victim.label.take();
-                earlier.victim.label = label.or(captured.victim.label);
+                victim.pid = captured.victim.pid;
+                victim.label = victim.label.take().or(captured.victim.label);
             }
+            victim.node = victim.node.take().or(captured.victim.node);
             return Said::New;
         }
         let place = place(self.input, record, head, self.last_stamp.clone());
@@ -166,16 +167,18 @@ impl Reader<'_> {
         }
     }
 
-    /// The record that this line goes on with: the last event of such a signature, a report's length above.
-    fn completed_by(&mut self, ids: &[String], line: u64) -> Option<&mut Event> {
-        if ids.is_empty() {
+    /// The record that this line goes on with: the last event of such a signature, a report's length above. A line that
+    /// states the cause itself goes on only with one that does not say whom it hit.
+    fn completed_by(&mut self, def: &SignatureDef, line: u64) -> Option<&mut Event> {
+        if def.completes.is_empty() {
             return None;
         }
         let catalog = self.catalog;
-        let fits = |e: &Event| {
+        let fits = |e: &&mut Event| {
             let id = catalog.signature(e.signature).map(|s| &s.def.id);
-            line.saturating_sub(e.place.line) <= RECORD_LINES && id.is_some_and(|id| ids.contains(id))
+            line.saturating_sub(e.place.line) <= RECORD_LINES && id.is_some_and(|id| def.completes.contains(id))
         };
-        self.events.iter_mut().rev().take(64).find(|e| fits(e))
+        let last = self.events.iter_mut().rev().take(64).find(fits);
+        last.filter(|e| def.role != Role::Root || e.victim.pid.is_none())
     }
 }
