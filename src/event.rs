@@ -132,6 +132,13 @@ pub struct Place {
     pub text: Arc<str>,
 }
 
+impl Place {
+    /// The stamp of the line, if it has one of its own.
+    pub fn own_stamp(&self) -> Option<&Stamp> {
+        self.time.as_ref().filter(|_| self.own_time)
+    }
+}
+
 /// One frame of a Python traceback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {

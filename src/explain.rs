@@ -6,9 +6,9 @@
 mod layout;
 pub mod reference;
 
-use crate::catalog::Catalog;
 use crate::catalog::matcher::Signature;
 use crate::catalog::schema::{CauseDef, RemedyDef, Role};
+use crate::catalog::{self, Catalog};
 use crate::remedy::template;
 use layout::Page;
 
@@ -110,7 +110,7 @@ pub fn ids(catalog: &Catalog) -> impl Iterator<Item = &str> {
 /// Whether a reference in the data, an id or `family.*`, covers a cause.
 fn covers(reference: &str, cause: &str) -> bool {
     match reference.strip_suffix(".*") {
-        Some(family) => cause.split('.').next() == Some(family),
+        Some(family) => catalog::family(cause) == family,
         None => reference == cause,
     }
 }
@@ -275,10 +275,7 @@ fn remedy_page(page: &mut Page, catalog: &Catalog, remedy: &RemedyDef) {
 }
 
 fn family_page(page: &mut Page, catalog: &Catalog, id: &str) -> Option<()> {
-    let family: Vec<&CauseDef> = catalog
-        .causes()
-        .filter(|c| c.id.split('.').next() == Some(id))
-        .collect();
+    let family: Vec<&CauseDef> = catalog.causes().filter(|c| catalog::family(&c.id) == id).collect();
     if family.is_empty() {
         return None;
     }

@@ -105,17 +105,13 @@ fn who_was_cut_off_while_saying_what_another_quotes_is_who_died() {
 /// A rank that loads its model and fails at the given second.
 fn rank(rank: u32, second: u32, error: &str) -> String {
     let p = |level: &str, s: u32| format!("(Worker_TP{rank} pid={}) {level} 11-29 14:01:{s:02}", 500 + rank);
-    let e = p("ERROR", second);
     format!(
         "{} [parallel_state.py:1607] world_size=2 rank={rank} local_rank={rank} distributed_init_method=tcp://192.0.2.2:45907 backend=nccl\n\
          {} [gpu_model_runner.py:5209] Starting to load model /models/llama-8b...\n\
-         {e} [multiproc_executor.py:1007] WorkerProc hit an exception.\n\
-         {e} [multiproc_executor.py:1007] Traceback (most recent call last):\n\
-         {e} [multiproc_executor.py:1007]   File \"/usr/lib/python3/dist-packages/vllm/v1/worker/gpu_worker.py\", line 300, in load_model\n\
-         {e} [multiproc_executor.py:1007]     self.model_runner.load_model()\n\
-         {e} [multiproc_executor.py:1007] {error}\n",
+         {}",
         p("INFO", 0),
         p("INFO", 1),
+        common::load_failure(&p("ERROR", second), error),
     )
 }
 

@@ -398,19 +398,15 @@ fn two_clocks(ahead: i64) -> [Text; 2] {
     };
     let node = |node: &str, rank: u32, ahead: i64, failed: i64, error: &str| {
         let p = |level: &str, s: i64| format!("(Worker_TP{rank} pid={}) {level} {}", 500 + rank, at(s + ahead));
-        let e = p("ERROR", failed);
         let text = format!(
             "{} [parallel_state.py:1607] world_size=2 rank={rank} local_rank=0 distributed_init_method=tcp://192.0.2.2:45907 backend=nccl\n\
              {} [parallel_state.py:1942] rank {rank} in world size 2 is assigned as DP rank 0, PP rank 0, PCP rank 0, TP rank {rank}, EP rank N/A, EPLB rank N/A\n\
              {} [gpu_model_runner.py:5209] Starting to load model /models/llama-8b...\n\
-             {e} [multiproc_executor.py:1007] WorkerProc hit an exception.\n\
-             {e} [multiproc_executor.py:1007] Traceback (most recent call last):\n\
-             {e} [multiproc_executor.py:1007]   File \"/usr/lib/python3/dist-packages/vllm/v1/worker/gpu_worker.py\", line 300, in load_model\n\
-             {e} [multiproc_executor.py:1007]     self.model_runner.load_model()\n\
-             {e} [multiproc_executor.py:1007] {error}\n",
+             {}",
             p("INFO", 0),
             p("INFO", 10),
             p("INFO", 11),
+            common::load_failure(&p("ERROR", failed), error),
         );
         Text::new(format!("{node}.log"), text)
     };

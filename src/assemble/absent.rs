@@ -98,12 +98,26 @@ impl<'a> Meeting<'a> {
     /// Why it is not known whether the others came.
     fn unlogged(&self) -> String {
         let who = absent_in_words(&self.open);
+        let logs = match self.open.len() {
+            1 => format!("the log of {who} is"),
+            _ => format!("the logs of {who} are"),
+        };
+        self.why_open(&who, &logs)
+    }
+
+    /// The same where the sentence has named them.
+    fn unlogged_in_short(&self) -> String {
+        match self.open.len() {
+            1 => self.why_open("it", "its log is"),
+            _ => self.why_open("them", "their logs are"),
+        }
+    }
+
+    fn why_open(&self, who: &str, logs: &str) -> String {
         // Logs in which no line says whose they are may be theirs.
-        let unnamed = self.open.iter().any(|a| a.process.is_some());
-        match (unnamed, self.open.len()) {
-            (true, _) => format!("no line of the logs names {who}"),
-            (false, 1) => format!("the log of {who} is not in the input"),
-            (false, _) => format!("the logs of {who} are not in the input"),
+        match self.open.iter().any(|a| a.process.is_some()) {
+            true => format!("no line of the logs names {who}"),
+            false => format!("{logs} not in the input"),
         }
     }
 
@@ -135,12 +149,7 @@ impl<'a> Meeting<'a> {
         }
         if !self.open.is_empty() {
             let who = absent_in_words(&self.open);
-            let why = match (self.open.iter().any(|a| a.process.is_some()), self.open.len()) {
-                (true, 1) => "no line of the logs names it".to_owned(),
-                (true, _) => "no line of the logs names them".to_owned(),
-                (false, 1) => "its log is not in the input".to_owned(),
-                (false, _) => "their logs are not in the input".to_owned(),
-            };
+            let why = self.unlogged_in_short();
             let out = self.uncounted.map(|more| (more, self.open.len() - more));
             parts.push(match out {
                 Some((more, 0)) => format!("so {} came too ({}): {why}", amount(more), who),

@@ -4,6 +4,7 @@
 
 use crate::event::{Coords, ExitStatus};
 use crate::launch::Launches;
+use crate::launch::files::file_of;
 use crate::launch::processes::{Process as Proc, ProcessId};
 use crate::report::model::{CoordsReport, PlaceReport, Process, TimelineEntry};
 use crate::time::Stamp;
@@ -43,10 +44,9 @@ impl Names<'_> {
             return format!("line {line}");
         }
         let name = self.input(input);
-        let file = |name: &str| name.rsplit(['/', '\\']).next().map(ToOwned::to_owned);
-        let alone = self.inputs.iter().filter(|other| file(other) == file(&name)).count() == 1;
-        let short = file(&name).filter(|_| alone).unwrap_or(name);
-        format!("line {line} of {short}")
+        let file = file_of(&name);
+        let alone = self.inputs.iter().filter(|other| file_of(other) == file).count() == 1;
+        format!("line {line} of {}", if alone { file } else { &name })
     }
 
     /// The place of an event, told of `process`.
@@ -56,7 +56,7 @@ impl Names<'_> {
         };
         let place = &placed.event.place;
         let who = self.launches.processes.get(process);
-        let own = place.time.as_ref().filter(|_| place.own_time);
+        let own = place.own_stamp();
         let above = place.time.as_ref().filter(|_| !place.own_time);
         PlaceReport {
             input: self.input(place.input),
@@ -150,7 +150,7 @@ impl Names<'_> {
                     phase: phase.to_owned(),
                     input: self.input(place.input),
                     line: place.line,
-                    time: place.time.as_ref().filter(|_| place.own_time).and_then(Stamp::rfc3339),
+                    time: place.own_stamp().and_then(Stamp::rfc3339),
                     seconds: place
                         .time
                         .as_ref()

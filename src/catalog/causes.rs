@@ -16,6 +16,11 @@ pub enum Strength {
     Strong,
 }
 
+/// The family of a cause: `gpu-oom` of `gpu-oom.graph-capture`.
+pub fn family(cause: &str) -> &str {
+    cause.split('.').next().unwrap_or(cause)
+}
+
 /// The causes, by their ids.
 pub struct Causes(pub(super) Table<CauseDef>);
 

@@ -34,7 +34,7 @@ use remedies::Remedies;
 use schema::{CauseDef, DataFile, RemedyDef, Role};
 use structure::Structure;
 
-pub use causes::Strength;
+pub use causes::{Strength, family};
 
 /// A data file that cannot be used.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]

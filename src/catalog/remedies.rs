@@ -2,6 +2,7 @@
 //!
 //! Owns the look-up by cause. Never chooses among them: that is `remedy`'s work.
 
+use super::causes::family;
 use super::entries::Table;
 use super::schema::RemedyDef;
 
@@ -16,7 +17,7 @@ impl Remedies {
 
     /// Those for a cause or its family, in the order of the data files.
     pub fn of_cause(&self, cause: &str) -> impl Iterator<Item = &RemedyDef> {
-        let family = format!("{}.*", cause.split('.').next().unwrap_or_default());
+        let family = format!("{}.*", family(cause));
         let keys = self.0.keys();
         let mut numbers: Vec<u32> = keys.get(cause).chain(keys.get(&family)).collect();
         numbers.sort_unstable();

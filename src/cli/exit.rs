@@ -2,7 +2,7 @@
 //!
 //! Owns what each status means and which verdicts `--fail-on` chooses. Never prints.
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, family};
 use crate::report::model::{Outcome, Report};
 
 /// Nothing that was to be reported by the status.
@@ -66,9 +66,4 @@ impl FailOn {
             report.outcome == Outcome::Failed && report.cause.as_ref().is_none_or(|c| family(&c.id) == "unknown");
         if unknown { UNKNOWN } else { FAILED }
     }
-}
-
-/// `gpu-oom` of `gpu-oom.graph-capture`.
-pub fn family(cause: &str) -> &str {
-    cause.split('.').next().unwrap_or(cause)
 }

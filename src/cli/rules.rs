@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::args::Looks;
 use super::error::CliError;
-use super::exit::{CLEAN, FAILED, family};
+use super::exit::{CLEAN, FAILED};
 use super::output::told as told_faults;
 use super::shared_args::RuleChoice;
 use crate::catalog::audit::audit as audited;
@@ -21,7 +21,7 @@ use crate::catalog::coverage::{Plan, coverage as covered};
 use crate::catalog::notes::{self, Note};
 use crate::catalog::pack::RuleFile;
 use crate::catalog::schema::DataFile;
-use crate::catalog::{BuiltIn, Catalog, CatalogError};
+use crate::catalog::{BuiltIn, Catalog, CatalogError, family};
 use crate::examine::{self, Examiner, Options};
 use crate::intake::{InputSpec, Limits, discover};
 use crate::pack;

@@ -167,7 +167,7 @@ fn by_folder(sources: &[Arc<Source>], hints: &mut [FileHint]) -> Vec<bool> {
 }
 
 /// The file's own name in a path.
-fn file_of(name: &str) -> &str {
+pub fn file_of(name: &str) -> &str {
     name.rsplit(['/', '\\']).next().unwrap_or(name)
 }
 

@@ -175,14 +175,15 @@ pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) ->
 /// The event at its own time. A line without a stamp has that of the last line above it, which may be long ago: one that
 /// a logger prints again right below, as Ray's banner of a signal, was printed then.
 fn set_right(event: &Event, below: &[Event]) -> Event {
-    let mut event = event.clone();
-    let text = event.place.text.clone();
+    let text = &*event.place.text;
     let again = |other: &&Event| {
-        let headed = other.place.text.len() > text.len() && other.place.text.ends_with(&*text);
+        let headed = other.place.text.len() > text.len() && other.place.text.ends_with(text);
         headed && other.signature == event.signature && other.place.line.saturating_sub(event.place.line) <= AGAIN
     };
-    let near = below.iter().take(AGAIN as usize);
-    if let Some(again) = near.filter(|_| event.signature.is_some()).find(again) {
+    let known = event.signature.and(below.get(..below.len().min(AGAIN as usize)));
+    let again = known.and_then(|near| near.iter().find(again));
+    let mut event = event.clone();
+    if let Some(again) = again {
         event.place.time = again.place.time.clone().or(event.place.time);
     }
     event

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Source;
-use super::files::{FileHint, hints};
+use super::files::{FileHint, file_of, hints};
 use super::links;
 use super::names::is_node_name;
 use super::rounds::Rounds;
@@ -426,15 +426,18 @@ impl Processes {
 
 /// The names of several inputs, without their folders where that tells them apart.
 fn short_names(sources: &[Arc<Source>]) -> HashMap<InputId, String> {
-    let file = |source: &Source| source.name.rsplit(['/', '\\']).next().map(ToOwned::to_owned);
-    let mut count: HashMap<Option<String>, usize> = HashMap::new();
+    let mut count: HashMap<&str, usize> = HashMap::new();
     for source in sources {
-        *count.entry(file(source)).or_default() += 1;
+        *count.entry(file_of(&source.name)).or_default() += 1;
     }
     let name = |source: &Arc<Source>| {
-        let alone = count.get(&file(source)) == Some(&1);
-        let short = file(source).filter(|_| alone);
-        (source.input, short.unwrap_or_else(|| source.name.clone()))
+        let file = file_of(&source.name);
+        let name = if count.get(file) == Some(&1) {
+            file
+        } else {
+            &source.name
+        };
+        (source.input, name.to_owned())
     };
     let several = sources.len() > 1;
     sources.iter().filter(|_| several).map(name).collect()

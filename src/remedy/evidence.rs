@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::units::{Gib, Share, Tokens};
 use super::versions::Version;
+use crate::catalog::family;
 
 /// A figure of another process.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,7 +138,7 @@ impl Evidence<'_> {
 
     /// The family of the cause.
     pub fn family(&self) -> &str {
-        self.cause.split('.').next().unwrap_or_default()
+        family(self.cause)
     }
 
     /// The share of the device that vLLM was told to use: the setting, what the check printed, or the version's

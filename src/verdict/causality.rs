@@ -2,8 +2,8 @@
 //!
 //! Owns the comparison of candidates: worth, declared explanations, order, depth of the process. Sees no text.
 
-use crate::catalog::Catalog;
 use crate::catalog::matcher::Signature;
+use crate::catalog::{self, Catalog};
 use crate::event::{ExitStatus, TracebackKind};
 use crate::launch::Launches;
 use crate::launch::processes::ProcessRole;
@@ -108,11 +108,12 @@ pub(super) fn is_undecided(launches: &Launches, failures: &[Failure], root: usiz
         return false;
     };
     let equal =
-        rank(failures, root) == rank(failures, index) && weak_rank(failures, root) == weak_rank(failures, index);
+        || rank(failures, root) == rank(failures, index) && weak_rank(failures, root) == weak_rank(failures, index);
     let states =
         |f: &Failure| f.worth >= Worth::Weak && !f.survived && !is_retold(launches, f) && f.process == f.teller;
     let apart = f.process != r.process && f.teller != r.teller;
-    apart && equal && states(r) && states(f) && !launches.in_known_order(r.event, f.event)
+    // What is told by comparing with all others comes last: most failures stand in one file.
+    apart && states(r) && states(f) && !launches.in_known_order(r.event, f.event) && equal()
 }
 
 /// The kill that hit a process at work, where the best root is one of the same cause that hit a process which had not
@@ -299,13 +300,13 @@ pub(super) fn names(
     let own = other.cause.as_deref().unwrap_or("");
     let explains = &signature.def.explains;
     explains.iter().any(|pattern| match pattern.strip_suffix(".*") {
-        Some(family) => other_cause && own.split('.').next() == Some(family),
+        Some(family) => other_cause && catalog::family(own) == family,
         None => pattern == id || other_cause && pattern == own,
     })
 }
 
 fn family(failure: &Failure) -> Option<&str> {
-    failure.cause.as_deref().and_then(|c| c.split('.').next())
+    failure.cause.as_deref().map(catalog::family)
 }
 
 /// Why `failure` is under `root`, if it is.

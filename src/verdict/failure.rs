@@ -8,7 +8,7 @@ use super::phase::{self, PhaseBasis};
 use super::ready;
 use crate::catalog::schema::Role;
 use crate::catalog::structure::{Origin, Site, Structure};
-use crate::catalog::{Catalog, Strength};
+use crate::catalog::{self, Catalog, Strength};
 use crate::event::{Event, Exception, ExitStatus, Fact, InputId, Program, TracebackKind, Victim};
 use crate::launch::machine::Machine;
 use crate::launch::processes::{Process, ProcessId};
@@ -460,7 +460,7 @@ fn rate_exception(catalog: &Catalog, exception: &Exception, failure: &mut Failur
         return;
     }
     if let Some(cause) = &row.cause {
-        let family = cause.split('.').next().unwrap_or("");
+        let family = catalog::family(cause);
         let agrees = failure
             .site
             .family

@@ -187,3 +187,16 @@ pub fn lines_of(path: &Path) -> u64 {
     let bytes = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     bytes.split_inclusive(|b| *b == b'\n').count() as u64
 }
+
+/// What a worker of vLLM logs, each line behind `head`, when an error ends the loading of its model.
+pub fn load_failure(head: &str, error: &str) -> String {
+    [
+        "WorkerProc hit an exception.",
+        "Traceback (most recent call last):",
+        "  File \"/usr/lib/python3/dist-packages/vllm/v1/worker/gpu_worker.py\", line 300, in load_model",
+        "    self.model_runner.load_model()",
+        error,
+    ]
+    .map(|line| format!("{head} [multiproc_executor.py:1007] {line}\n"))
+    .concat()
+}
