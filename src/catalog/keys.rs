@@ -56,7 +56,8 @@ impl Keys {
         let (mut low, mut high) = (0, self.ends.len());
         while low < high {
             let middle = low.midpoint(high);
-            match self.key(middle) < start {
+            let key = self.text.as_bytes().get(self.span(middle)).unwrap_or_default();
+            match key < start.as_bytes() {
                 true => low = middle + 1,
                 false => high = middle,
             }

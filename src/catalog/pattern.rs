@@ -1,12 +1,14 @@
 //! Regular expressions of the catalog, compiled when a text first needs them.
 //!
 //! Owns the limit on the size of a compiled expression and its forms. Most are tried on a few texts of a log, and to
-//! compile one costs as much as to try it on hundreds; so the first texts meet a form that is compiled in half the time
-//! and searches slowly. Another tells texts of ASCII, which nearly all are, from the others. All match the same. Never
-//! decides which expression is tried.
+//! compile one costs as much as to search kilobytes with it. So the first short texts meet a form that is compiled in
+//! a fifth of the time and searches a hundred times more slowly, the first long ones a form between the two. Another
+//! tells texts of ASCII, which nearly all are, from the others. All match the same. Never decides which expression is
+//! tried.
 
+use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use regex::{Regex, RegexBuilder};
 use regex_automata::meta;
@@ -16,8 +18,14 @@ use regex_automata::util::syntax;
 /// Size limit of one compiled expression, bytes.
 const SIZE_LIMIT: usize = 4 << 20;
 
-/// Texts that the form for a few texts is tried on. In `benches/stages.rs` the other one takes as long to compile as
-/// this one takes to search some hundred messages.
+/// Bytes of the longest text that the lightest form is tried on, and how many bytes of text it is tried on for each byte
+/// of the expression. In `benches/stages.rs` it takes some 75 ns a byte, and the next form takes longer to compile by as
+/// much as these bytes take.
+const SHORT: usize = 256;
+const WORTH: usize = 8;
+
+/// Texts that the form between is tried on. In `benches/stages.rs` the full one takes as long to compile as this one
+/// takes to search some hundred messages.
 const FEW: u32 = 64;
 
 /// An expression, compiled on first use.
@@ -26,11 +34,20 @@ pub struct Pattern {
     text: String,
     /// One of these begins every text that matches; empty where that is not known.
     starts: Vec<String>,
+    /// The form for a few short texts, and how many bytes it was tried on.
+    lightest: OnceLock<Option<regex_lite::Regex>>,
+    bytes: AtomicUsize,
     /// The form for a few texts of ASCII, and how many it was tried on.
     light: OnceLock<Option<meta::Regex>>,
     tried: AtomicU32,
     ascii: OnceLock<Option<meta::Regex>>,
     unicode: OnceLock<Option<meta::Regex>>,
+}
+
+/// A form of an expression.
+enum Form<'p> {
+    Lightest(&'p regex_lite::Regex),
+    Other(&'p meta::Regex),
 }
 
 impl Pattern {
@@ -39,6 +56,8 @@ impl Pattern {
         Self {
             text,
             starts: Vec::new(),
+            lightest: OnceLock::new(),
+            bytes: AtomicUsize::new(0),
             light: OnceLock::new(),
             tried: AtomicU32::new(0),
             ascii: OnceLock::new(),
@@ -70,44 +89,41 @@ impl Pattern {
 
     /// Whether the expression matches. One that cannot be compiled matches nothing.
     pub fn is_match(&self, text: &str) -> bool {
-        self.form(text).is_some_and(|regex| regex.is_match(text))
+        self.form(text).is_some_and(|form| form.is_match(text))
     }
 
     /// The named groups that took part in the first match, if there is one.
     pub fn captures<'t>(&self, text: &'t str) -> Option<Vec<(String, &'t str)>> {
-        let regex = self.form(text)?;
-        let names = || {
-            regex
-                .group_info()
-                .all_names()
-                .filter_map(|(_, i, name)| Some((i, name?)))
-        };
-        // To know that it matches takes one look, to know where takes three.
-        if names().next().is_none() {
-            return regex.is_match(text).then(Vec::new);
-        }
-        let mut groups: Captures = regex.create_captures();
-        regex.captures(text, &mut groups);
-        let group = |(i, name): (usize, &str)| Some((name.to_owned(), text.get(groups.get_group(i)?.range())?));
-        groups.is_match().then(|| names().filter_map(group).collect())
+        self.form(text)?.captures(text)
     }
 
     /// The form that a text is searched with; none if it cannot match.
-    fn form(&self, text: &str) -> Option<&meta::Regex> {
+    fn form(&self, text: &str) -> Option<Form<'_>> {
         // An expression that stands in the wrong place of a long line need not be compiled to be ruled out.
         if !self.starts.is_empty() && !self.starts.iter().any(|start| text.starts_with(start.as_str())) {
             return None;
         }
         // The expression may name other characters, which its form for ASCII could not.
-        if !self.text.is_ascii() || !text.is_ascii() {
-            return self
-                .unicode
-                .get_or_init(|| self.compiled(true, meta::Config::new()))
-                .as_ref();
+        let ascii = self.text.is_ascii() && text.is_ascii();
+        if text.len() <= SHORT
+            && self.bytes.load(Ordering::Relaxed) < WORTH * self.text.len()
+            && (ascii || !names_classes(&self.text))
+        {
+            self.bytes.fetch_add(text.len(), Ordering::Relaxed);
+            let lightest = || {
+                let builder = &mut regex_lite::RegexBuilder::new(&self.text);
+                builder.size_limit(SIZE_LIMIT).build().ok()
+            };
+            // It knows no properties of characters.
+            if let Some(regex) = self.lightest.get_or_init(lightest) {
+                return Some(Form::Lightest(regex));
+            }
         }
-        if self.tried.load(Ordering::Relaxed) < FEW {
+        let other = if !ascii {
+            self.unicode.get_or_init(|| self.compiled(true, meta::Config::new()))
+        } else if self.tried.load(Ordering::Relaxed) < FEW {
             self.tried.fetch_add(1, Ordering::Relaxed);
-            let light = || {
+            self.light.get_or_init(|| {
                 // What is left reads the text byte by byte, but needs no second expression that runs backwards.
                 let plain = meta::Config::new()
                     .hybrid(false)
@@ -115,12 +131,11 @@ impl Pattern {
                     .onepass(false)
                     .auto_prefilter(false);
                 self.compiled(false, plain)
-            };
-            return self.light.get_or_init(light).as_ref();
-        }
-        self.ascii
-            .get_or_init(|| self.compiled(false, meta::Config::new()))
-            .as_ref()
+            })
+        } else {
+            self.ascii.get_or_init(|| self.compiled(false, meta::Config::new()))
+        };
+        other.as_ref().map(Form::Other)
     }
 
     fn compiled(&self, unicode: bool, config: meta::Config) -> Option<meta::Regex> {
@@ -130,6 +145,62 @@ impl Pattern {
             .build(&self.text)
             .ok()
     }
+}
+
+impl Form<'_> {
+    fn is_match(&self, text: &str) -> bool {
+        match self {
+            Self::Lightest(regex) => regex.is_match(text),
+            Self::Other(regex) => regex.is_match(text),
+        }
+    }
+
+    fn captures<'t>(&self, text: &'t str) -> Option<Vec<(String, &'t str)>> {
+        match self {
+            // To know that it matches takes one look, to know where takes three.
+            Self::Lightest(regex) if regex.capture_names().all(|name| name.is_none()) => {
+                regex.is_match(text).then(Vec::new)
+            }
+            Self::Other(regex) if regex.group_info().all_names().all(|(_, _, name)| name.is_none()) => {
+                regex.is_match(text).then(Vec::new)
+            }
+            Self::Lightest(regex) => {
+                let groups = regex.captures(text)?;
+                Some(named(text, regex.capture_names(), |i| Some(groups.get(i)?.range())))
+            }
+            Self::Other(regex) => {
+                let mut groups: Captures = regex.create_captures();
+                regex.captures(text, &mut groups);
+                let names = regex.group_info().all_names().map(|(_, _, name)| name);
+                let range = |i| Some(groups.get_group(i)?.range());
+                groups.is_match().then(|| named(text, names, range))
+            }
+        }
+    }
+}
+
+/// The groups with a name that took part in a match.
+fn named<'t, 'n>(
+    text: &'t str,
+    names: impl Iterator<Item = Option<&'n str>>,
+    range: impl Fn(usize) -> Option<Range<usize>>,
+) -> Vec<(String, &'t str)> {
+    let group = |(i, name): (usize, Option<&str>)| Some((name?.to_owned(), text.get(range(i)?)?));
+    names.enumerate().filter_map(group).collect()
+}
+
+/// Whether an expression names a class of characters or sets a flag but `s`: such a one may mean other characters where
+/// a text is not ASCII.
+fn names_classes(expression: &str) -> bool {
+    let letter = |escaped: &str| escaped.starts_with(|c: char| c.is_ascii_alphabetic());
+    let plain = |group: &str| {
+        [":", "P<", "<", "s)", "s:"]
+            .iter()
+            .any(|start| group.starts_with(start))
+    };
+    expression.split('\\').skip(1).any(letter)
+        || expression.contains("[:")
+        || !expression.split("(?").skip(1).all(plain)
 }
 
 /// The plain texts of which one begins all that an expression matches at the start of a text; none where that takes more
@@ -195,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_for_a_few_texts_gives_the_same_as_the_one_that_follows() {
+    fn the_forms_for_a_few_texts_give_the_same_as_those_that_follow() {
         let pattern = Pattern::anchored(r"(?:rank|worker) (?P<g>\d{1,3})(?:, (?P<h>[a-z.*?]+))?(?: took .*? s)?$");
         let texts = [
             "rank 17, a.b",
@@ -206,9 +277,57 @@ mod tests {
         ];
         let answers = || texts.map(|text| (pattern.is_match(text), pattern.captures(text)));
         let few = answers();
-        (0..FEW).for_each(|_| assert!(pattern.is_match("rank 1")));
-        assert_eq!(few, answers());
+        for form in [&pattern.light, &pattern.ascii] {
+            while form.get().is_none() {
+                assert!(pattern.is_match("rank 1"));
+            }
+            assert_eq!(few, answers());
+        }
         assert_eq!(few.map(|(matches, _)| matches), [true, true, false, false, true]);
+    }
+
+    #[test]
+    fn a_text_that_is_not_ascii_meets_the_lightest_form_where_it_means_the_same() {
+        let long = " a".repeat(SHORT);
+        let texts = [
+            "«rank 17», ½",
+            "rank 17 «a»",
+            "rank 1 ",
+            "RANK 2",
+            "«ränk»",
+            "«rank 3\n»",
+        ];
+        for expression in [
+            "[«r].*?(?P<g>[0-9]+)(?P<h>[^ ]?.)",
+            r"(?i)r(?P<g>\w+) \d\b",
+            r"(?P<g>\S+)\s",
+        ] {
+            let (short, other) = (Pattern::new(expression.to_owned()), Pattern::new(expression.to_owned()));
+            assert!(other.bytes.fetch_add(usize::MAX / 2, Ordering::Relaxed) == 0 && !other.is_match(&long[..1]));
+            for text in texts {
+                assert_eq!(short.captures(text), other.captures(text), "{expression}: {text}");
+                assert_eq!(short.is_match(text), other.is_match(text), "{expression}: {text}");
+            }
+            assert!(short.lightest.get().is_some() && other.lightest.get().is_none());
+        }
+    }
+
+    #[test]
+    fn an_expression_means_more_in_other_texts_only_by_its_classes_and_flags() {
+        for (expression, names) in [
+            (
+                r"^(?:^[ ▀▄█]*[▀▄█]  version +(?P<version>[0-9][0-9A-Za-z_.+-]*) *$)",
+                false,
+            ),
+            (r"(?s)a\.\(b\)(?:c|(?<d>e))(?s:f)", false),
+            (r"a\d", true),
+            (r"[[:alpha:]]", true),
+            ("(?i)a", true),
+            ("(?si:a)", true),
+            ("(?-u:a)", true),
+        ] {
+            assert_eq!(names_classes(expression), names, "{expression}");
+        }
     }
 
     #[test]

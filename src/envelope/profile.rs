@@ -80,11 +80,9 @@ impl Profile {
         };
         let mut texts = profile.framed(&lines, raw());
         for _ in 0..MAX_LAYERS {
-            texts = texts
-                .iter()
-                .flat_map(|text| profile.bare(text))
-                .filter(|text| !text.trim().is_empty())
-                .collect();
+            let mut bare = Vec::with_capacity(texts.len());
+            texts.into_iter().for_each(|text| profile.bare(text, &mut bare));
+            texts = bare;
             if !profile.learn(&texts) {
                 break;
             }
@@ -97,7 +95,7 @@ impl Profile {
     }
 
     /// The texts of the sample's records, and with them which way its time runs.
-    fn framed<'a>(&mut self, lines: &[Cow<'_, str>], raw: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
+    fn framed<'a>(&mut self, lines: &'a [Cow<'_, str>], raw: impl Iterator<Item = &'a [u8]>) -> Vec<Cow<'a, str>> {
         if self.frame == Frame::Lines {
             self.newest_first = order::is_newest_first(lines.iter().map(|line| &**line));
             // A wrapped line that is read in reverse cannot be told from its continuation.
@@ -106,9 +104,8 @@ impl Profile {
                 true => None,
                 false => Wrap::of(lines).or_else(|| quote.then(|| Wrap::between_words(lines))?),
             };
-            let whole = |text: String| ansi::unspelled(text.into()).trim_end().to_owned();
             let Some(wrap) = wrap else {
-                return lines.iter().map(|line| whole(line.clone().into_owned())).collect();
+                return lines.iter().map(|line| whole(Cow::Borrowed(line))).collect();
             };
             self.frame = Frame::Wrapped(wrap);
             let mut unwrapper = Unwrapper::default();
@@ -118,7 +115,7 @@ impl Profile {
                 .iter()
                 .flat_map(add)
                 .flatten()
-                .map(|(_, text)| whole(text))
+                .map(|(_, text)| whole(Cow::Owned(text)))
                 .collect();
         }
         let mut blocks = Blocks::default();
@@ -131,7 +128,7 @@ impl Profile {
         self.newest_first = order::are_newest_first(entries.iter().filter_map(|entry| entry.stamp()));
         entries
             .iter()
-            .flat_map(|entry| entry.text.lines().map(str::to_owned))
+            .flat_map(|entry| entry.text.lines().map(|line| Cow::Owned(line.to_owned())))
             .collect()
     }
 
@@ -173,19 +170,23 @@ impl Profile {
         notes
     }
 
-    /// The lines that are left of `text` without the layers known so far.
-    fn bare(&self, text: &str) -> Vec<String> {
-        let rest = layers::peel(self, text, &mut Said::default());
-        if rest.starts_with('{')
-            && let Some(entry) = json::read(rest).filter(|entry| self.json.contains(&entry.shape))
-        {
-            return entry.text.lines().map(str::to_owned).collect();
+    /// Adds the lines that are left of `text` without the layers known so far, but for blank ones.
+    fn bare<'t>(&self, text: Cow<'t, str>, lines: &mut Vec<Cow<'t, str>>) {
+        let rest = match text {
+            Cow::Borrowed(text) => Cow::Borrowed(layers::peel(self, text, &mut Said::default())),
+            Cow::Owned(text) => Cow::Owned(layers::peel(self, &text, &mut Said::default()).to_owned()),
+        };
+        let entry = if rest.starts_with('{') { json::read(&rest) } else { None };
+        if let Some(entry) = entry.filter(|entry| self.json.contains(&entry.shape)) {
+            let said = entry.text.lines().filter(|line| !line.trim().is_empty());
+            lines.extend(said.map(|line| Cow::Owned(line.to_owned())));
+        } else if !rest.trim().is_empty() {
+            lines.push(rest);
         }
-        vec![rest.to_owned()]
     }
 
     /// Looks for one more kind of layer; whether there was one.
-    fn learn(&mut self, texts: &[String]) -> bool {
+    fn learn(&mut self, texts: &[Cow<'_, str>]) -> bool {
         !texts.is_empty()
             && (self.learn_json(texts)
                 || self.learn_steps(texts)
@@ -198,7 +199,7 @@ impl Profile {
                 || self.learn_margin(texts))
     }
 
-    fn learn_json(&mut self, texts: &[String]) -> bool {
+    fn learn_json(&mut self, texts: &[Cow<'_, str>]) -> bool {
         let mut counts: Vec<(Shape, usize)> = Vec::new();
         let mut run: Option<(Shape, usize)> = None;
         let before = self.json.len();
@@ -232,7 +233,7 @@ impl Profile {
         self.json.len() > before
     }
 
-    fn learn_steps(&mut self, texts: &[String]) -> bool {
+    fn learn_steps(&mut self, texts: &[Cow<'_, str>]) -> bool {
         let found = texts
             .iter()
             .filter(|text| container::step(text, &mut Said::default()).is_some())
@@ -242,7 +243,7 @@ impl Profile {
         new
     }
 
-    fn learn_month(&mut self, texts: &[String]) -> bool {
+    fn learn_month(&mut self, texts: &[Cow<'_, str>]) -> bool {
         if self.month != MonthStamp::Unknown {
             return false;
         }
@@ -264,7 +265,7 @@ impl Profile {
         self.month != MonthStamp::Unknown
     }
 
-    fn learn_iso(&mut self, texts: &[String]) -> bool {
+    fn learn_iso(&mut self, texts: &[Cow<'_, str>]) -> bool {
         if self.bare_iso {
             return false;
         }
@@ -286,7 +287,7 @@ impl Profile {
         self.bare_iso
     }
 
-    fn learn_piped(&mut self, texts: &[String]) -> bool {
+    fn learn_piped(&mut self, texts: &[Cow<'_, str>]) -> bool {
         if !self.piped.names.is_empty() {
             return false;
         }
@@ -308,7 +309,7 @@ impl Profile {
         true
     }
 
-    fn learn_ranks(&mut self, texts: &[String]) -> bool {
+    fn learn_ranks(&mut self, texts: &[Cow<'_, str>]) -> bool {
         let consistent = |parse: fn(&str) -> Option<(u32, &str)>| {
             let found: Vec<_> = texts.iter().filter_map(|text| parse(text)).collect();
             let proofs = found.iter().filter(|(_, text)| grammar::program(text)).count();
@@ -330,7 +331,7 @@ impl Profile {
         true
     }
 
-    fn learn_hosts(&mut self, texts: &[String]) -> bool {
+    fn learn_hosts(&mut self, texts: &[Cow<'_, str>]) -> bool {
         if !self.hosts.is_empty() {
             return false;
         }
@@ -355,7 +356,7 @@ impl Profile {
         !self.hosts.is_empty()
     }
 
-    fn learn_unknown(&mut self, texts: &[String]) -> bool {
+    fn learn_unknown(&mut self, texts: &[Cow<'_, str>]) -> bool {
         if !self.unknown.is_empty() {
             return false;
         }
@@ -391,7 +392,7 @@ impl Profile {
     }
 
     /// An excerpt may be one line, with a number, a bullet or the name of its file in front.
-    fn learn_margin(&mut self, texts: &[String]) -> bool {
+    fn learn_margin(&mut self, texts: &[Cow<'_, str>]) -> bool {
         if !self.unknown.is_empty() || texts.len() > EXCERPT {
             return false;
         }
@@ -403,6 +404,17 @@ impl Profile {
         self.unknown_sample = Some(sample.to_owned());
         self.unknown = vec![prefix];
         true
+    }
+}
+
+/// A line of the sample with its colours' escapes resolved and no blanks behind.
+fn whole(line: Cow<'_, str>) -> Cow<'_, str> {
+    match ansi::unspelled(line) {
+        Cow::Borrowed(line) => Cow::Borrowed(line.trim_end()),
+        Cow::Owned(mut line) => {
+            line.truncate(line.trim_end().len());
+            Cow::Owned(line)
+        }
     }
 }
 
@@ -428,7 +440,7 @@ fn nearly_all<T>(n: usize, all: &[T]) -> bool {
 }
 
 /// In a source of a few lines that all have a prefix, one program line behind it is proof enough.
-fn is_proven_by_all(proofs: usize, found: usize, texts: &[String]) -> bool {
+fn is_proven_by_all(proofs: usize, found: usize, texts: &[Cow<'_, str>]) -> bool {
     proofs > 0 && found == texts.len()
 }
 

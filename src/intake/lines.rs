@@ -8,6 +8,8 @@ use memchr::{memchr, memchr_iter, memrchr};
 
 use super::limits::Limits;
 
+/// Bytes of room that a reader begins with, unless a block is smaller.
+const FIRST: usize = 64 << 10;
 /// Blocks that fit behind the longest line.
 const BLOCKS: usize = 4;
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -264,7 +266,8 @@ impl<R: Read> LineReader<R> {
         let (block, most) = (self.limits.block_bytes, self.most());
         // Room is taken as the source turns out to need it: most logs are short.
         if self.buf.len() < most && self.end - self.start >= self.buf.len() / 2 {
-            self.buf.resize((2 * self.buf.len()).clamp(block.min(most), most), 0);
+            self.buf
+                .resize((2 * self.buf.len()).clamp(FIRST.min(block).min(most), most), 0);
         }
         if self.start > 0 && self.buf.len() - self.end < block {
             self.buf.copy_within(self.start..self.end, 0);

@@ -147,9 +147,9 @@ pub struct Known {
 }
 
 impl Known {
-    /// Learns what a text says of names.
-    pub fn learn(&mut self, level: Level, field: &Field<'_>, text: &str) {
-        for secret in secrets::worth_knowing(field, text) {
+    /// Learns what a text, which has secrets there, says of names.
+    pub fn learn(&mut self, level: Level, field: &Field<'_>, text: &str, secrets: &[Span]) {
+        for secret in secrets::worth_knowing(text, secrets) {
             self.add(Kind::Secret, secret);
         }
         if level >= Level::Identity {

@@ -75,12 +75,14 @@ impl Redactor {
     /// Texts that belong together, without what the level forbids.
     pub fn texts<const N: usize>(&mut self, texts: [&str; N]) -> [String; N] {
         let mut known = Known::default();
-        for text in texts {
-            known.learn(self.level, &Field::Text, text);
+        let secrets = texts.map(|text| secrets::find(&Field::Text, text));
+        for (text, secrets) in texts.iter().zip(&secrets) {
+            known.learn(self.level, &Field::Text, text, secrets);
         }
-        let known = known.compile();
+        let (known, mut secrets) = (known.compile(), secrets.into_iter());
         texts.map(|text| {
-            self.clean(&known, &Field::Text, text, &mut Tally::default())
+            let secrets = secrets.next().unwrap_or_default();
+            self.clean(&known, text, secrets, &mut Tally::default())
                 .unwrap_or_else(|| text.to_owned())
         })
     }
@@ -88,12 +90,18 @@ impl Redactor {
     /// Replaces what the level forbids in every text of the report, and notes in it what was done.
     pub fn apply(&mut self, report: &mut Report) {
         // What a name is, one place tells (a host in a field of its own); it is then known in all others.
-        let mut known = Known::default();
-        walk::texts(report, &mut |field, text| known.learn(self.level, &field, text));
-        let known = known.compile();
-        let mut tally = Tally::default();
+        let (mut known, mut found) = (Known::default(), Vec::new());
         walk::texts(report, &mut |field, text| {
-            if let Some(clean) = self.clean(&known, &field, text, &mut tally) {
+            let secrets = secrets::find(&field, text);
+            known.learn(self.level, &field, text, &secrets);
+            found.push(secrets);
+        });
+        // The second walk meets the same texts in the same order.
+        let (known, mut found) = (known.compile(), found.into_iter());
+        let mut tally = Tally::default();
+        walk::texts(report, &mut |_, text| {
+            let secrets = found.next().unwrap_or_default();
+            if let Some(clean) = self.clean(&known, text, secrets, &mut tally) {
                 *text = clean;
             }
         });
@@ -104,16 +112,15 @@ impl Redactor {
         });
     }
 
-    /// The text without what the level forbids, or nothing where nothing was found.
+    /// The text, which has secrets there, without what the level forbids, or nothing where nothing was found.
     fn clean(
         &mut self,
         known: &identity::Compiled,
-        field: &Field<'_>,
         text: &str,
+        secrets: Vec<Span>,
         tally: &mut Tally,
     ) -> Option<String> {
-        let mut spans = Vec::new();
-        secrets::find(field, text, &mut spans);
+        let mut spans = secrets;
         known.find(text, &mut spans);
         if self.level >= Level::Identity {
             identity::find(text, &mut spans);

@@ -138,14 +138,10 @@ const SHAPES: &[(&[&str], &str)] = &[
     (&["eyJ", "ewog", "ewoJ"], "[A-Za-z0-9+/_-]{20,}={0,2}"),
 ];
 
-/// How tokens begin. Most reports hold none of these at the start of a word, and need not compile [`SHAPE`].
-static BEGINNINGS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let mut builder = AhoCorasick::builder();
-    builder.kind(Some(AhoCorasickKind::ContiguousNFA));
-    builder
-        .build(SHAPES.iter().flat_map(|(beginnings, _)| beginnings.iter()))
-        .ok()
-});
+/// How tokens begin.
+fn beginnings() -> impl Iterator<Item = &'static str> {
+    SHAPES.iter().flat_map(|(beginnings, _)| beginnings.iter().copied())
+}
 
 static SHAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let shape = |(beginnings, rest): &(&[&str], &str)| {
@@ -168,7 +164,8 @@ static CONTEXT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// All that [`CONTEXT`] finds holds one of these, in any case. Most reports hold none, and need not compile it.
+/// All that [`CONTEXT`] finds holds one of these, in any case. Most reports hold none, and need not compile it; nor
+/// [`SHAPE`] where no word begins as a token does.
 const CONTEXT_WORDS: [&str; 5] = ["@", "bearer", "-----begin", "slack.com/", "webhooks/"];
 
 /// Parts of names that can belong to a secret; [`rank`] looks at the whole name.
@@ -176,13 +173,14 @@ const NAME_PARTS: [&str; 12] = [
     "key", "token", "secret", "pass", "pwd", "cred", "auth", "sig", "cookie", "webhook", "_pat", "pat=",
 ];
 
-/// [`CONTEXT_WORDS`], then [`NAME_PARTS`]; an automaton that takes little to build, for texts of a report are few.
+/// [`CONTEXT_WORDS`], then [`NAME_PARTS`], then [`beginnings`]; an automaton that takes little to build, for texts of a report are few.
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let mut builder = AhoCorasick::builder();
     builder
         .ascii_case_insensitive(true)
         .kind(Some(AhoCorasickKind::ContiguousNFA));
-    builder.build(CONTEXT_WORDS.iter().chain(&NAME_PARTS)).ok()
+    let words = CONTEXT_WORDS.into_iter().chain(NAME_PARTS);
+    builder.build(words.chain(beginnings())).ok()
 });
 
 /// How sure a name is that of a secret.
@@ -199,10 +197,10 @@ enum Rank {
 }
 
 /// Finds the secrets of a text.
-pub fn find(field: &Field<'_>, text: &str, spans: &mut Vec<Span>) {
-    let before = spans.len();
-    stated(field, text, spans);
-    let ends: Vec<usize> = spans.iter().skip(before).map(|span| span.end).collect();
+pub fn find(field: &Field<'_>, text: &str) -> Vec<Span> {
+    let mut spans = Vec::new();
+    stated(field, text, &mut spans);
+    let ends: Vec<usize> = spans.iter().map(|span| span.end).collect();
     for end in ends {
         spans.extend(wrapped(text, end).into_iter().map(|(start, end)| Span {
             start,
@@ -210,14 +208,37 @@ pub fn find(field: &Field<'_>, text: &str, spans: &mut Vec<Span>) {
             kind: Kind::Secret,
         }));
     }
+    spans
 }
 
-/// Whether a word of a text begins as a token does.
-fn begins_token(text: &str) -> bool {
-    let before = |at: usize| at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
-    let starts = |at: usize| !before(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    let found = BEGINNINGS.iter().flat_map(|words| words.find_overlapping_iter(text));
-    found.into_iter().any(|found| starts(found.start()))
+/// What a text holds that a secret can be known by.
+#[derive(Default)]
+struct Signs {
+    context: bool,
+    token: bool,
+    /// Where parts of names stand, bytes.
+    names: Vec<Range<usize>>,
+}
+
+impl Signs {
+    fn of(text: &str) -> Self {
+        let mut signs = Self::default();
+        let within = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+        for found in WORDS.iter().flat_map(|words| words.find_overlapping_iter(text)) {
+            let (word, range) = (found.pattern().as_usize(), found.range());
+            if word < CONTEXT_WORDS.len() {
+                signs.context = true;
+            } else if word < CONTEXT_WORDS.len() + NAME_PARTS.len() {
+                signs.names.push(range);
+            } else if !signs.token {
+                let before = range.start.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+                let beginning = beginnings().nth(word - CONTEXT_WORDS.len() - NAME_PARTS.len());
+                // Unlike the other words, these are told by their case.
+                signs.token = !before.is_some_and(within) && text.get(range) == beginning;
+            }
+        }
+        signs
+    }
 }
 
 /// What a secret that ends with its line goes on with, where the text was wrapped in the middle of it.
@@ -259,17 +280,14 @@ fn stated(field: &Field<'_>, text: &str, spans: &mut Vec<Span>) {
         add(0, text.len());
         return;
     }
-    let shape = begins_token(text).then(|| SHAPE.as_ref());
+    let signs = Signs::of(text);
+    let shape = signs.token.then(|| SHAPE.as_ref());
     for found in shape.flatten().into_iter().flat_map(|shape| shape.find_iter(text)) {
         if opaque(found.as_str()) {
             add(found.start(), found.end());
         }
     }
-    let found = WORDS.iter().flat_map(|words| words.find_overlapping_iter(text));
-    let (context, parts): (Vec<_>, Vec<_>) = found
-        .map(|found| (found.pattern().as_usize(), found.range()))
-        .partition(|(word, _)| *word < CONTEXT_WORDS.len());
-    let context = (!context.is_empty()).then(|| CONTEXT.as_ref());
+    let context = signs.context.then(|| CONTEXT.as_ref());
     for found in context
         .flatten()
         .into_iter()
@@ -287,18 +305,15 @@ fn stated(field: &Field<'_>, text: &str, spans: &mut Vec<Span>) {
     if key_material(text) {
         add(0, text.len());
     }
-    named(text, parts.into_iter().map(|(_, part)| part), &mut add);
+    named(text, signs.names, &mut add);
 }
 
-/// The secret values of a text that are worth being looked for elsewhere: long, and no word of prose.
-pub fn worth_knowing<'t>(field: &Field<'_>, text: &'t str) -> Vec<&'t str> {
-    let mut spans = Vec::new();
-    find(field, text, &mut spans);
-    spans
+/// Those of the secrets of a text that are worth being looked for elsewhere: long, and no word of prose.
+pub fn worth_knowing<'t>(text: &'t str, secrets: &[Span]) -> impl Iterator<Item = &'t str> {
+    secrets
         .iter()
         .filter_map(|span| text.get(span.start..span.end))
         .filter(|value| value.len() >= 8 && value.len() <= 512 && opaque(value))
-        .collect()
 }
 
 /// A line of the body of a private key: nothing else prints 60 characters of base 64 and a line break.
@@ -314,7 +329,7 @@ fn key_material(text: &str) -> bool {
 }
 
 /// `NAME=value`, `NAME: value`, `--name value`, `"name", "value"` and their mixtures.
-fn named(text: &str, parts: impl Iterator<Item = Range<usize>>, add: &mut impl FnMut(usize, usize)) {
+fn named(text: &str, parts: Vec<Range<usize>>, add: &mut impl FnMut(usize, usize)) {
     let mut seen = 0;
     for part in parts {
         if part.start < seen {

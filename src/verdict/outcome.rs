@@ -26,8 +26,8 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
             .of_attempt(attempt)
             .filter(move |&i| launches.events.get(i).and_then(|p| Launches::role(catalog, &p.event)) == Some(role))
     };
-    let other = role_at(Role::NoLaunch).next().is_some() || builds(catalog, launches, attempt);
-    if other && !of_a_launch(catalog, launches, attempt) {
+    let other = || role_at(Role::NoLaunch).next().is_some() || builds(catalog, launches, attempt);
+    if !of_a_launch(catalog, launches, attempt) && other() {
         return Outcome::NoLaunch;
     }
     let stops: Vec<usize> = role_at(Role::Stop).collect();
@@ -69,7 +69,7 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
     }
     let launched = engine_speaks(catalog, launches, attempt);
     let engine = role_at(Role::Launch).next().is_some() || role_at(Role::Phase).next().is_some();
-    if launched && (engine || !other) {
+    if launched && (engine || !other()) {
         Outcome::Running
     } else {
         Outcome::NoLaunch
