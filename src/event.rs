@@ -240,6 +240,11 @@ pub struct Victim {
 }
 
 impl Victim {
+    /// Whether it names a process, not only where it ran.
+    pub fn is_named(&self) -> bool {
+        self.pid.is_some() || self.rank.is_some() || self.label.is_some()
+    }
+
     /// Whether the line names no process at all.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -444,3 +444,52 @@ fn nodes_whose_logs_stand_one_behind_the_other_in_a_stream_ran_beside_each_other
     let report = examine_texts(&[Text::new("serve.log", run(2) + &run(1))]);
     assert_eq!(report.attempts.len(), 2);
 }
+
+/// A start with two workers of which the first is killed; the pids of its processes begin with `pids`.
+fn killed_worker(pids: u32, at: &str) -> String {
+    let worker = |name: &str, last: u32| format!("({name} pid={pids}{last}) INFO {at}");
+    let core = format!("(EngineCore pid={pids}20)");
+    let started = loading(pids * 100, pids * 100 + 20, at);
+    let mut text: String = started.lines().take(4).map(|l| format!("{l}\n")).collect();
+    for rank in 0..2 {
+        let (early, late) = (
+            worker("Worker", 41 + rank),
+            worker(&format!("Worker_TP{rank}"), 41 + rank),
+        );
+        text += &format!(
+            "{early}:20 [parallel_state.py:1607] world_size=2 rank={rank} local_rank={rank} distributed_init_method=tcp://192.0.2.2:45907 backend=nccl\n\
+             {late}:24 [gpu_model_runner.py:5209] Starting to load model /models/llama-8b...\n"
+        );
+    }
+    text + &format!(
+        "{core} ERROR {at}:50 [multiproc_executor.py:301] Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down executor.\n\
+         {core} ERROR {at}:50 [core.py:1231] EngineCore failed to start.\n\
+         Traceback (most recent call last):\n  File \"/usr/local/bin/vllm\", line 10, in <module>\n    sys.exit(main())\n\
+         RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {{'EngineCore': 1}}\n"
+    )
+}
+
+#[test]
+fn a_restart_has_processes_of_its_own_under_the_names_of_the_old_ones() {
+    let log = killed_worker(33, "11-25 11:58") + &killed_worker(44, "11-25 12:02");
+    for (attempt, pids) in [(0, 33), (1, 44)] {
+        let choice = Options {
+            attempt: AttemptChoice::Number(attempt + 1),
+            ..Options::default()
+        };
+        let report = examine_texts_with(&[Text::new("a.log", log.clone())], &choice);
+        let root = report.root.as_ref().unwrap();
+        assert_eq!(
+            (root.place.rank, report.phase.as_deref()),
+            (Some(0), Some("weight-load")),
+            "{}",
+            report.headline
+        );
+        let ends: Vec<_> = report
+            .processes
+            .iter()
+            .filter_map(|p| Some((p.pid?, p.exit.as_deref()?)))
+            .collect();
+        assert_eq!(ends, [(pids * 100 + 20, "exit 1"), (pids * 100 + 41, "signal 9")]);
+    }
+}

@@ -33,7 +33,20 @@ fn json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-const TRANSPORTS: [Transport; 17] = [
+/// Transports whose prefix a program could have written as well: program lines behind it prove it.
+const DOUBTFUL: [&str; 6] = [
+    "stern",
+    "stern -t",
+    "aws logs tail",
+    "ts in brackets",
+    "ts of the day in brackets",
+    "ts %.s",
+];
+
+/// Logs without a line by which a program is known.
+const UNPROVEN: [&str; 3] = ["written-without-indentation", "written-build", "written-other-server"];
+
+const TRANSPORTS: [Transport; 30] = [
     ("docker -t", |n, l| {
         format!("2026-11-25T{}.{:09}Z {l}", second(n), 123_456_789)
     }),
@@ -79,6 +92,61 @@ const TRANSPORTS: [Transport; 17] = [
             second(n)
         )
     }),
+    ("fluent bit", |n, l| {
+        format!(
+            "{{\"@timestamp\":\"2026-11-25T{}.000Z\",\"log\":{},\"stream\":\"stderr\",\"kubernetes\":{{\"pod_name\":\"vllm-0\",\
+             \"host\":\"gpu-7\",\"container_name\":\"server\"}}}}",
+            second(n),
+            json(l)
+        )
+    }),
+    ("fluent bit, CRI parser", |n, l| {
+        format!(
+            "{{\"time\":\"2026-11-25T{}.5Z\",\"stream\":\"stdout\",\"_p\":\"F\",\"log\":{}}}",
+            second(n),
+            json(l)
+        )
+    }),
+    ("fluentd, docker driver", |_, l| {
+        format!(
+            "{{\"container_id\":\"1f\",\"container_name\":\"/vllm\",\"source\":\"stderr\",\"log\":{}}}",
+            json(l)
+        )
+    }),
+    ("vector", |n, l| {
+        format!(
+            "{{\"file\":\"/var/log/pods/a/0.log\",\"kubernetes\":{{\"pod_name\":\"vllm-0\",\"pod_node_name\":\"gpu-7\"}},\
+             \"message\":{},\"stream\":\"stderr\",\"timestamp\":\"2026-11-25T{}.5Z\"}}",
+            json(l),
+            second(n)
+        )
+    }),
+    ("stern -o json", |_, l| {
+        format!(
+            "{{\"message\":{},\"nodeName\":\"gpu-7\",\"namespace\":\"llm\",\"podName\":\"vllm-0\",\"containerName\":\"server\"}}",
+            json(l)
+        )
+    }),
+    ("stern", |_, l| format!("vllm-0 server {l}")),
+    ("stern -t", |n, l| {
+        format!("vllm-0 server 2026-11-25T{}.123456789Z {l}", second(n))
+    }),
+    ("logcli", |n, l| {
+        format!("2026-11-25T{}Z {{container=\"server\", pod=\"vllm-0\"}} {l}", second(n))
+    }),
+    ("logcli -o jsonl", |n, l| {
+        format!(
+            "{{\"labels\":{{\"container\":\"server\",\"pod\":\"vllm-0\"}},\"line\":{},\"timestamp\":\"2026-11-25T{}.5Z\"}}",
+            json(l),
+            second(n)
+        )
+    }),
+    ("aws logs tail", |n, l| {
+        format!("2026-11-25T{}.123000+00:00 vllm/server/1f2e3d4c {l}", second(n))
+    }),
+    ("ts in brackets", |n, l| format!("[2026-11-25 {}] {l}", second(n))),
+    ("ts of the day in brackets", |n, l| format!("[{}] {l}", second(n))),
+    ("ts %.s", |n, l| format!("{}.{:06} {l}", 1_795_600_000 + n, 417)),
     ("markdown quote", |_, l| format!("> {l}")),
 ];
 
@@ -122,7 +190,13 @@ fn what_a_transport_adds_comes_off_again() {
     let mut faults = Vec::new();
     for (path, log) in logs() {
         let plain = texts(&log);
-        for (name, wrap) in TRANSPORTS {
+        let unproven = UNPROVEN
+            .iter()
+            .any(|id| path.file_stem().is_some_and(|stem| stem == *id));
+        let transports = TRANSPORTS
+            .iter()
+            .filter(|(name, _)| !(unproven && DOUBTFUL.contains(name)));
+        for (name, wrap) in transports {
             let wrapped: Vec<String> = log.lines().enumerate().map(|(n, line)| wrap(n, line)).collect();
             let got = texts(&wrapped.join("\n"));
             if let Some(at) = (0..plain.len().max(got.len())).find(|at| plain.get(*at) != got.get(*at)) {

@@ -102,7 +102,7 @@ impl Names<'_> {
             let told = verdict
                 .failures
                 .iter()
-                .filter(|f| f.process.0 == i)
+                .filter(|f| f.process.0 == i && !f.of_another)
                 .find_map(|f| f.exit);
             Process {
                 id: p.id.clone(),
@@ -112,7 +112,7 @@ impl Names<'_> {
                 node: p.node.as_ref().map(ToString::to_string),
                 pid: p.pid,
                 last_phase: machines.get(i).and_then(|m| m.last()).map(ToOwned::to_owned),
-                exit: told.or(p.exit).and_then(exit_text),
+                exit: told.and_then(exit_text),
             }
         })
         .collect()

@@ -41,7 +41,7 @@ pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
     let mut exits: BTreeMap<ProcessId, String> = BTreeMap::new();
     for (index, failure) in verdict.failures.iter().enumerate().filter(|(_, f)| !f.survived) {
         first.entry(failure.process).or_insert(index);
-        if let Some(exit) = failure.exit.and_then(exit_text) {
+        if let Some(exit) = failure.exit.filter(|_| !failure.of_another).and_then(exit_text) {
             exits.entry(failure.process).or_insert(exit);
         }
     }
@@ -59,7 +59,7 @@ pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
             .zip(root)
             .is_some_and(|((_, f), r)| f.key == r.key && f.cause == r.cause);
         let last_phase = machines.get(index).and_then(|m| m.last()).map(ToOwned::to_owned);
-        let exit = exits.get(&id).cloned().or_else(|| process.exit.and_then(exit_text));
+        let exit = exits.get(&id).cloned();
         let said = match failure {
             _ if victim || same => None,
             Some((i, _)) => Some(verdict.reason(i).map_or("failed too", Reason::text)),

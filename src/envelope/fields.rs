@@ -60,27 +60,47 @@ pub(super) const LEVEL: [&str; 8] = [
     "severityText",
 ];
 pub(super) const STREAM: [&str; 1] = ["stream"];
-pub(super) const NODE: [&str; 11] = [
+pub(super) const NODE: [&str; 16] = [
     "_HOSTNAME",
+    // Two pods of one host are as far apart as two hosts.
+    "pod",
+    "pod_name",
+    "podName",
+    "kubernetes.pod_name",
+    "kubernetes_pod_name",
+    "k8s.pod.name",
     "hostname",
     "host",
     "host_name",
     "source_hostname",
     "node",
     "node_name",
-    "pod",
-    "pod_name",
+    "nodeName",
     "instance",
     "Host",
 ];
-pub(super) const CONTAINER: [&str; 4] = ["container_name", "container", "CONTAINER_NAME", "service"];
+/// Names that only a collector of containers' logs gives; with a text, they are enough to know its records by.
+pub(super) const CONTAINER: [&str; 7] = [
+    "container_name",
+    "container",
+    "CONTAINER_NAME",
+    "containerName",
+    "kubernetes.container_name",
+    "kubernetes_container_name",
+    "k8s.container.name",
+];
+pub(super) const SERVICE: [&str; 1] = ["service"];
+/// The mark of a part of a line: `P` of the kubelet's own layout, `true` of Docker's drivers.
+pub(super) const PART: [&str; 4] = ["logtag", "_p", "partial_message", "CONTAINER_PARTIAL_MESSAGE"];
+/// Docker's mark of the last part.
+pub(super) const LAST_PART: &str = "partial_last";
 pub(super) const UNIT: [&str; 4] = ["SYSLOG_IDENTIFIER", "_SYSTEMD_UNIT", "unit", "component"];
 pub(super) const PID: [&str; 5] = ["_PID", "pid", "process", "SYSLOG_PID", "source_pid"];
 /// Texts that continue the message, each in lines of its own.
 pub(super) const MORE: [&str; 5] = ["exc_info", "exc_text", "exception", "stack_info", "stack_trace"];
 /// Objects with the labels of the place a line comes from.
 pub(super) const PLACES: [&str; 4] = ["kubernetes", "labels", "resource", "stream"];
-pub(super) const OTHER: [&str; 4] = ["name", "processName", "label", "source_type"];
+pub(super) const OTHER: [&str; 5] = ["name", "processName", "label", "source_type", LAST_PART];
 
 /// Whether a field of this name holds the program's text.
 pub(super) fn is_text(name: &str) -> bool {
@@ -133,8 +153,8 @@ impl<'de> Deserialize<'de> for Fields {
 }
 
 fn is_of_use(key: &str) -> bool {
-    let lists: [&[&str]; 11] = [
-        &TEXT, &NESTED, &STAMP, &LEVEL, &STREAM, &NODE, &CONTAINER, &UNIT, &PID, &MORE, &PLACES,
+    let lists: [&[&str]; 13] = [
+        &TEXT, &NESTED, &STAMP, &LEVEL, &STREAM, &NODE, &CONTAINER, &SERVICE, &UNIT, &PID, &MORE, &PLACES, &PART,
     ];
     lists.iter().any(|list| list.contains(&key)) || OTHER.contains(&key)
 }

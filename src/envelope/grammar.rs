@@ -6,6 +6,7 @@
 use memchr::memmem;
 
 use super::stamps::looks;
+use super::{container, stamps};
 
 const LEVELS: [&str; 8] = [
     "INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "TRACE", "WARN", "FATAL",
@@ -40,6 +41,18 @@ pub(super) fn program(s: &str) -> bool {
     }
 }
 
+/// Whether `s` starts like a program line that no logger puts behind a stamp in brackets: one with a stamp or a process
+/// of its own, or a frame of a traceback.
+pub(super) fn of_another_stamp(s: &str) -> bool {
+    match s.as_bytes().first() {
+        Some(b'0'..=b'9') if stamps::iso(s).is_some_and(|(at, _)| at.offset.is_some()) => true,
+        Some(b'(' | b' ' | b'0'..=b'9') => program(s) && nccl(s).is_none(),
+        Some(b'[') => program(s),
+        Some(b'A'..=b'Z') if glog(s.as_bytes()) || LEVELS.iter().any(|level| dated(s, level)) => true,
+        _ => container::piped(s).is_some_and(|(_, _, text)| program(text)),
+    }
+}
+
 /// Whether `s` starts like the line in which Python names an exception, `torch.OutOfMemoryError: …`.
 pub(super) fn exception(s: &str) -> bool {
     let Some((name, _)) = s.split_at(s.floor_char_boundary(HEADER)).0.split_once(": ") else {
@@ -54,16 +67,20 @@ pub(super) fn exception(s: &str) -> bool {
         })
 }
 
-/// `INFO 11-25 13:00:07` (vLLM), `INFO:     ` (uvicorn).
+/// `INFO:     ` (uvicorn), or vLLM's level and stamp.
 fn levelled(s: &str) -> bool {
     LEVELS.iter().any(|level| {
         s.strip_prefix(level).is_some_and(|rest| {
-            looks(rest.as_bytes(), b" ##-## ##:##:##")
-                || rest
-                    .strip_prefix(':')
-                    .is_some_and(|behind| padding(behind) + level.len() + 1 == 10 && behind.starts_with(' '))
-        })
+            rest.strip_prefix(':')
+                .is_some_and(|behind| padding(behind) + level.len() + 1 == 10 && behind.starts_with(' '))
+        }) || dated(s, level)
     })
+}
+
+/// `INFO 11-25 13:00:07` of vLLM, with this level.
+fn dated(s: &str, level: &str) -> bool {
+    s.strip_prefix(level)
+        .is_some_and(|rest| looks(rest.as_bytes(), b" ##-## ##:##:##"))
 }
 
 /// Bytes of white space at the start.

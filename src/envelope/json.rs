@@ -8,9 +8,15 @@ use serde_json::Value;
 use crate::record::Stream;
 use crate::time::Stamp;
 
-use super::fields::{CONTAINER, Fields, LEVEL, MORE, NESTED, NODE, PID, PLACES, STAMP, STREAM, TEXT, UNIT};
+use super::fields::{
+    CONTAINER, Fields, LAST_PART, LEVEL, MORE, NESTED, NODE, PART, PID, PLACES, SERVICE, STAMP, STREAM, TEXT, UNIT,
+};
 use super::said::Said;
 use super::{journal, stamps};
+
+/// Bytes of the parts in which Docker's json-file writes a longer line. Only a part lacks the line's end there; other
+/// collectors take it off every line.
+const DOCKER_PART: usize = 16 << 10;
 
 /// Which keys make an object an envelope; equal for the objects of one writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +26,7 @@ pub(super) struct Shape {
     stamp: Option<&'static str>,
     level: Option<&'static str>,
     stream: bool,
+    container: bool,
 }
 
 impl Shape {
@@ -37,7 +44,7 @@ pub(super) struct Entry {
     pub text: String,
     /// What vLLM's plain layout prints before every line and its JSON layout has in fields: `(EngineCore pid=77) `.
     pub prefix: String,
-    /// The writer cut the text here and goes on in its next object (Docker's 16 KiB parts).
+    /// The writer cut the text here and goes on in its next object.
     pub partial: bool,
     node: Option<String>,
     container: Option<String>,
@@ -68,7 +75,7 @@ impl Entry {
     }
 }
 
-/// Reads `s` as an envelope, if it is an object with a text beside a stamp, a level or a stream.
+/// Reads `s` as an envelope, if it is an object with a text beside a stamp, a level, a stream or a container's name.
 pub(super) fn read(s: &str) -> Option<Entry> {
     let s = s.trim_end().trim_end_matches(',');
     if !s.ends_with('}') {
@@ -88,25 +95,6 @@ pub(super) fn of(top: &Fields) -> Option<Entry> {
     let stamp = STAMP.into_iter().find_map(|key| Some((key, stamp(get(key)?)?)));
     let level = LEVEL.into_iter().find_map(|key| Some((key, level(get(key)?, key)?)));
     let stream = STREAM.into_iter().find_map(|key| stream(get(key)?));
-    if stamp.is_none() && level.is_none() && stream.is_none() {
-        return None;
-    }
-    // A Ray event file writes the line ends of its message as two characters.
-    if top.get("source_type").is_some() && top.get("label").is_some() {
-        text = text.replace("\\n", "\n");
-    }
-    let docker = key == "log" && stream.is_some() && nested.is_none();
-    let partial = docker && !text.ends_with('\n');
-    for more in MORE
-        .into_iter()
-        .filter_map(|key| get(key)?.as_str())
-        .filter(|more| !more.is_empty())
-    {
-        if !text.contains(more) {
-            text.push('\n');
-            text.push_str(more);
-        }
-    }
     let places: Vec<&Value> = PLACES.into_iter().filter_map(&get).collect();
     let place = |keys: &[&str]| {
         let own = keys.iter().find_map(|key| get(key)?.as_str());
@@ -121,6 +109,29 @@ pub(super) fn of(top: &Fields) -> Option<Entry> {
         })
         .map(str::to_owned)
     };
+    let container = place(&CONTAINER);
+    if stamp.is_none() && level.is_none() && stream.is_none() && container.is_none() {
+        return None;
+    }
+    // A Ray event file writes the line ends of its message as two characters.
+    if top.get("source_type").is_some() && top.get("label").is_some() {
+        text = text.replace("\\n", "\n");
+    }
+    let mark = PART.into_iter().find_map(&get);
+    let partial = match mark {
+        Some(mark) => (is_set(mark) || mark == "P") && !get(LAST_PART).is_some_and(is_set),
+        None => key == "log" && stream.is_some() && text.len() >= DOCKER_PART && !text.ends_with('\n'),
+    };
+    for more in MORE
+        .into_iter()
+        .filter_map(|key| get(key)?.as_str())
+        .filter(|more| !more.is_empty())
+    {
+        if !text.contains(more) {
+            text.push('\n');
+            text.push_str(more);
+        }
+    }
     let pid = PID.into_iter().find_map(|key| integer(get(key)?));
     let process = get("processName").and_then(Value::as_str);
     let vllm = get("name")
@@ -137,12 +148,13 @@ pub(super) fn of(top: &Fields) -> Option<Entry> {
             stamp: stamp.as_ref().map(|(key, _)| *key),
             level: level.map(|(key, _)| key),
             stream: stream.is_some(),
+            container: container.is_some(),
         },
         text,
         prefix,
         partial,
         node: place(&NODE),
-        container: place(&CONTAINER),
+        container: container.or_else(|| place(&SERVICE)),
         unit: place(&UNIT),
         pid,
         stream,
@@ -230,6 +242,10 @@ fn level_name(name: &str) -> Option<&'static str> {
         .map(|(_, level)| *level)
 }
 
+fn is_set(value: &Value) -> bool {
+    value == true || value == "true"
+}
+
 fn integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str()?.parse().ok())
 }
@@ -254,11 +270,32 @@ mod tests {
                 .unwrap();
         assert_eq!((entry.stream, entry.partial), (Some(Stream::Stderr), false));
         assert_eq!(entry.stamp.unwrap().offset, Some(0));
-        assert!(
-            read(r#"{"log":"half","stream":"stderr","time":"2026-11-25T12:00:00.1Z"}"#)
-                .unwrap()
-                .partial
+    }
+
+    #[test]
+    fn parts_are_known_by_their_mark_or_by_dockers_length() {
+        let partial = |fields: &str, text: &str| {
+            let object = format!(r#"{{"log":"{text}","stream":"stderr","time":"2026-11-25T12:00:00.1Z"{fields}}}"#);
+            read(&object).unwrap().partial
+        };
+        let part = "x".repeat(DOCKER_PART);
+        assert!(partial("", &part) && !partial("", "no line end") && !partial("", &(part.clone() + r"\n")));
+        assert!(partial(r#","_p":"P""#, "a") && !partial(r#","_p":"F""#, &part) && partial(r#","logtag":"P""#, "a"));
+        assert!(partial(r#","partial_message":"true","partial_last":"false""#, "a"));
+        assert!(!partial(r#","partial_message":"true","partial_last":"true""#, "a"));
+    }
+
+    #[test]
+    fn a_container_is_enough_to_know_an_envelope_by() {
+        let stern =
+            r#"{"message":"x","nodeName":"gpu-7","namespace":"llm","podName":"vllm-0","containerName":"server"}"#;
+        let entry = read(stern).unwrap();
+        assert_eq!(
+            (entry.node.as_deref(), entry.container.as_deref()),
+            (Some("vllm-0"), Some("server"))
         );
+        let fluent = r#"{"log":"x","kubernetes":{"pod_name":"vllm-0","host":"gpu-7","container_name":"server"}}"#;
+        assert_eq!(read(fluent).unwrap().node.as_deref(), Some("vllm-0"));
     }
 
     #[test]

@@ -137,6 +137,8 @@ fn bare_stamp<'a>(profile: &Profile, s: &'a str, said: &mut Said<'a>) -> Option<
     let (at, rest) = match s.as_bytes().first()? {
         b'0'..=b'9' if profile.bare_iso && !grammar::program(s) => stamps::iso(s)?,
         b'A'..=b'Z' if profile.month == MonthStamp::Bare => stamps::month_day(s)?,
+        // Behind the transport's stamp a program's own may follow in the same form.
+        b'[' if profile.bracket_stamp && said.stamp.is_none() => stamps::bracketed(s)?,
         _ => return None,
     };
     let rest = gitlab(rest).or_else(|| behind_stamp(rest))?;

@@ -59,6 +59,7 @@ pub struct Profile {
     pub(super) bracketed: bool,
     pub(super) hosts: Vec<String>,
     pub(super) bare_iso: bool,
+    pub(super) bracket_stamp: bool,
     pub(super) steps: bool,
     pub(super) month: MonthStamp,
     pub(super) unknown: Vec<Prefix>,
@@ -192,6 +193,7 @@ impl Profile {
                 || self.learn_steps(texts)
                 || self.learn_month(texts)
                 || self.learn_iso(texts)
+                || self.learn_bracket(texts)
                 || self.learn_piped(texts)
                 || self.learn_ranks(texts)
                 || self.learn_hosts(texts)
@@ -285,6 +287,19 @@ impl Profile {
             false => proofs >= PROOFS && most(plain, texts),
         };
         self.bare_iso
+    }
+
+    /// `[2026-11-25 12:00:00] ` is SGLang's own header, and NCCL's, unless another program's follows it.
+    fn learn_bracket(&mut self, texts: &[Cow<'_, str>]) -> bool {
+        if self.bracket_stamp {
+            return false;
+        }
+        let stamped = texts.iter().filter_map(|text| stamps::bracketed(text));
+        let behind: Vec<&str> = stamped.filter_map(|(_, rest)| layers::behind_stamp(rest)).collect();
+        let proofs = behind.iter().filter(|rest| grammar::of_another_stamp(rest)).count();
+        self.bracket_stamp =
+            (proofs >= PROOFS && most(behind.len(), texts)) || is_proven_by_all(proofs, behind.len(), texts);
+        self.bracket_stamp
     }
 
     fn learn_piped(&mut self, texts: &[Cow<'_, str>]) -> bool {

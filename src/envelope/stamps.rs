@@ -32,6 +32,12 @@ pub(super) fn iso(s: &str) -> Option<(Stamp, &str)> {
     Some((stamp(date.and_time(time), true, offset), rest))
 }
 
+/// `[2026-11-25 12:00:00]`, with nothing else in the brackets.
+pub(super) fn bracketed(s: &str) -> Option<(Stamp, &str)> {
+    let (at, rest) = iso(s.strip_prefix('[')?)?;
+    Some((at, rest.strip_prefix(']')?))
+}
+
 /// `Nov 25 13:00:07[.123456]`, as syslog, journald and `ts` print it.
 pub(super) fn month_day(s: &str) -> Option<(Stamp, &str)> {
     let month = month(s)?;

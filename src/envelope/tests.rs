@@ -246,8 +246,17 @@ fn json_lines_are_envelopes_only_throughout() {
 
 #[test]
 fn docker_parts_are_joined() {
-    let log = "{\"log\":\"INFO 11-25 \",\"stream\":\"stderr\",\"time\":\"2026-11-25T12:00:00Z\"}\n{\"log\":\"13:00:07\\n\",\"stream\":\"stderr\",\"time\":\"2026-11-25T12:00:00Z\"}";
-    assert_eq!(texts(log), ["INFO 11-25 13:00:07"]);
+    let record = |text: &str| {
+        let text = serde_json::Value::from(text);
+        format!("{{\"log\":{text},\"stream\":\"stderr\",\"time\":\"2026-11-25T12:00:00Z\"}}")
+    };
+    let whole = format!("INFO 11-25 13:00:07 [a.py:1] {}", "x".repeat(16 << 10));
+    let (part, rest) = whole.split_at(16 << 10);
+    let log = [record(part), record(&format!("{rest}\n"))].join("\n");
+    assert_eq!(texts(&log), [whole]);
+    // Other collectors write the same fields, and no line end into any text.
+    let lines = ["INFO 11-25 13:00:07 [a.py:1] x", "INFO 11-25 13:00:08 [a.py:1] y"];
+    assert_eq!(texts(&lines.map(record).join("\n")), lines);
 }
 
 #[test]

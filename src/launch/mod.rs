@@ -99,6 +99,9 @@ impl Launches {
         let clocks = Clocks::estimate(catalog, sources, &processes);
         let mut events = order::merge(sources, &processes, &clocks);
         let attempts = attempts::split(catalog, sources, &rounds, &processes, &mut events);
+        if attempts > 1 {
+            processes.note_attempts(events.iter().map(|placed| (placed.process, placed.attempt)));
+        }
         let mut by_attempt = vec![Vec::new(); attempts];
         for (index, placed) in events.iter().enumerate() {
             if let Some(own) = by_attempt.get_mut(placed.attempt) {
@@ -176,7 +179,7 @@ impl Launches {
             .of_attempt(attempt)
             .filter_map(|i| self.events.get(i))
             .map(|p| &p.event.victim);
-        active.extend(victims.filter_map(|v| self.processes.find(v)).map(|p| p.0));
+        active.extend(victims.filter_map(|v| self.processes.find(v, attempt)).map(|p| p.0));
         active
     }
 

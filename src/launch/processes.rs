@@ -4,7 +4,7 @@
 
 mod joins;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::Source;
@@ -15,7 +15,7 @@ use super::rounds::Rounds;
 use crate::catalog::Catalog;
 use crate::catalog::captures::Identity;
 use crate::dialect::header::coords_of_label;
-use crate::event::{Coords, Event, ExitStatus, InputId, Program, Speaker, Victim};
+use crate::event::{Coords, Event, InputId, Program, Speaker, Victim};
 use crate::time::Stamp;
 
 /// Index of a process.
@@ -95,8 +95,6 @@ pub struct Process {
     pub last: Option<Stamp>,
     /// Last line and its input.
     pub last_line: (InputId, u64),
-    /// How it ended, as far as told.
-    pub exit: Option<ExitStatus>,
     /// Whether its lines name it (rather than merely standing in its file or stream).
     pub explicit: bool,
     /// Whether the name of its file identifies it.
@@ -122,6 +120,8 @@ pub struct Processes {
     /// What to call the inputs by, where nothing else tells processes apart.
     files: HashMap<InputId, String>,
     fallback: ProcessId,
+    /// The attempts in which each process is heard, where there are several.
+    heard_in: HashMap<ProcessId, BTreeSet<usize>>,
 }
 
 /// Key by which speakers are the same process.
@@ -144,6 +144,7 @@ impl Processes {
             by_speaker: HashMap::new(),
             files: short_names(sources),
             fallback: ProcessId(0),
+            heard_in: HashMap::new(),
         };
         let mut by_key: HashMap<Key, ProcessId> = HashMap::new();
         // A pid that only one node has is that process, also where a line names no node.
@@ -235,9 +236,16 @@ impl Processes {
             .unwrap_or(self.fallback)
     }
 
-    /// The process that a line tells of, if exactly one fits what it names.
-    pub fn find(&self, victim: &Victim) -> Option<ProcessId> {
-        let fitting = self.fitting(victim);
+    /// Notes in which attempts a process is heard: a restart brings new processes with the names of the old ones.
+    pub(super) fn note_attempts(&mut self, heard: impl Iterator<Item = (ProcessId, usize)>) {
+        for (process, attempt) in heard {
+            self.heard_in.entry(process).or_default().insert(attempt);
+        }
+    }
+
+    /// The process that a line of an attempt tells of, if exactly one fits what it names.
+    pub fn find(&self, victim: &Victim, attempt: usize) -> Option<ProcessId> {
+        let fitting = self.fitting(victim, attempt);
         let on_node = |id: &&ProcessId| self.get(**id).node == victim.node;
         let one = |ids: &[ProcessId]| match ids {
             [id] => Some(*id),
@@ -247,8 +255,8 @@ impl Processes {
         one(&named).or_else(|| one(&fitting))
     }
 
-    /// All processes that could be the one a line tells of: what either does not name cannot differ.
-    fn fitting(&self, victim: &Victim) -> Vec<ProcessId> {
+    /// All processes that could be the one a line of an attempt tells of: what either does not name cannot differ.
+    fn fitting(&self, victim: &Victim, attempt: usize) -> Vec<ProcessId> {
         if victim.is_empty() {
             return Vec::new();
         }
@@ -275,16 +283,26 @@ impl Processes {
             let linked = victim.pid.and_then(|pid| self.host_pids.get(&pid));
             return linked.copied().into_iter().collect();
         }
-        fitting
+        if victim.pid.is_some() || self.heard_in.is_empty() {
+            return fitting;
+        }
+        let attempts = |id: &ProcessId| self.heard_in.get(id);
+        let (here, others): (Vec<_>, Vec<_>) = fitting
+            .into_iter()
+            .partition(|id| attempts(id).is_some_and(|all| all.contains(&attempt)));
+        if !here.is_empty() {
+            return here;
+        }
+        others.into_iter().filter(|id| attempts(id).is_none()).collect()
     }
 
     /// The process a line tells of, added to the table if no line of its own is in the log. None where several fit:
     /// one more of the same name would only hide them.
-    pub fn find_or_add(&mut self, victim: &Victim) -> Option<ProcessId> {
-        if let Some(found) = self.find(victim) {
+    pub fn find_or_add(&mut self, victim: &Victim, attempt: usize) -> Option<ProcessId> {
+        if let Some(found) = self.find(victim, attempt) {
             return Some(found);
         }
-        if victim.pid.is_none() && victim.rank.is_none() && victim.label.is_none() || !self.fitting(victim).is_empty() {
+        if !victim.is_named() || !self.fitting(victim, attempt).is_empty() {
             return None;
         }
         if let Some(found) = self.of_local_rank(victim) {
@@ -301,6 +319,9 @@ impl Processes {
             ..Speaker::default()
         };
         let id = self.add(&speaker, &FileHint::default(), InputId(0));
+        if !self.heard_in.is_empty() {
+            self.note_attempts([(id, attempt)].into_iter());
+        }
         if let Some(process) = self.list.get_mut(id.0) {
             if process.role != ProcessRole::RayDaemon {
                 process.role = process.role.max(ProcessRole::Worker);
@@ -328,7 +349,6 @@ impl Processes {
             first: None,
             last: None,
             last_line: (input, 0),
-            exit: None,
             explicit: speaker.explicit,
             by_file: file.label.is_some() || file.rank.is_some() || file.local.is_some(),
             ray_worker: false,

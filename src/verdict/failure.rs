@@ -75,6 +75,8 @@ pub struct Failure {
     pub retried: bool,
     /// Whether its text says only that a step failed.
     pub unspecific: bool,
+    /// Whether it tells of a process that is not known which, so that `process` is who told.
+    pub of_another: bool,
     /// Exit told of.
     pub exit: Option<ExitStatus>,
     /// Text that equal failures share.
@@ -197,6 +199,7 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         cut: false,
         retried: signature.is_some_and(|s| s.def.retried),
         unspecific: signature.is_some_and(|s| s.def.weak),
+        of_another: false,
         exit: event.exit,
         key: String::new(),
     };
@@ -289,12 +292,14 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         .signature(catalog, index)
         .is_some_and(|s| s.def.program == "torch");
     if let Some(pid) = victim.pid.filter(|_| of_agent)
-        && launches.processes.find(&victim).is_none()
+        && launches.processes.find(&victim, placed.attempt).is_none()
         && let Some(own) = lone_rank(launches, event.place.input, pid)
     {
         launches.processes.note_pid(own, pid);
     }
-    failure.process = launches.processes.find_or_add(&victim).unwrap_or(placed.process);
+    let told_of = launches.processes.find_or_add(&victim, placed.attempt);
+    failure.process = told_of.unwrap_or(placed.process);
+    failure.of_another = told_of.is_none() && victim.is_named();
     if failure.worth == Worth::Strong
         && signature_is_kernels(catalog, launches, index)
         && is_foreign(launches, &failure)

@@ -32,7 +32,7 @@ impl Processes {
         match (by_pid, by_rank) {
             (Some(a), Some(b)) if a != b => self.absorb(&[(b, a)]),
             (None, None) => {
-                self.find_or_add(pair);
+                self.find_or_add(pair, 0);
                 return;
             }
             _ => {}
@@ -121,7 +121,7 @@ impl Processes {
         }
         let dead: Vec<(ProcessId, Option<Stamp>)> = links::ended_by_sigkill(catalog, sources)
             .into_iter()
-            .filter_map(|(victim, time)| Some((self.find_or_add(&victim)?, time)))
+            .filter_map(|(victim, time)| Some((self.find_or_add(&victim, 0)?, time)))
             .collect();
         let known_dead: BTreeSet<ProcessId> = dead
             .iter()
