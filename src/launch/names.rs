@@ -174,6 +174,39 @@ pub fn process(stem: &str) -> Option<(&str, Option<i64>)> {
     (named && placed).then_some((label, pid))
 }
 
+/// How the names of processes begin that a launch consists of or is started by.
+const OF_LAUNCHES: &[&str] = &[
+    "python",
+    "pt_",
+    "ray",
+    "gcs_server",
+    "VLLM",
+    "vllm",
+    "sglang",
+    "Engine",
+    "APIServer",
+    "Worker",
+    "torchrun",
+    "uvicorn",
+    "mpi",
+    "orted",
+    "trtllm",
+    "triton",
+    "accelerate",
+    "deepspeed",
+    "launch",
+    "bash",
+    "sh",
+    "tini",
+    "srun",
+    "slurm",
+];
+
+/// Whether a process that the kernel calls so can be one that a launch consists of or is started by.
+pub fn is_of_launches(name: &str) -> bool {
+    OF_LAUNCHES.iter().any(|own| name.starts_with(own))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -218,8 +218,8 @@ fn rank(failures: &[Failure], index: usize) -> u8 {
     match failure.worth {
         Worth::Strong => 7,
         Worth::Generic | Worth::Unknown => 6,
-        // That something was raised says less than what was.
-        Worth::Weak if failure.cut => 4,
+        // That something was raised says less than what was, and a kill of another program less than how the launch ended.
+        Worth::Weak if failure.cut || failure.foreign => 4,
         Worth::Weak => 5,
         // Who tells which process is dead knows more than who lost a peer.
         Worth::Carrier if tells_of_a_death(failure) => 3,
@@ -281,7 +281,8 @@ fn base_rank(failure: &Failure) -> u8 {
 
 /// Whether the signature of `a` declares that it explains `b`.
 pub(super) fn declares(catalog: &Catalog, launches: &Launches, a: &Failure, b: &Failure) -> bool {
-    let signature = launches.signature(catalog, a.event);
+    // What ended another program ended none of the launch's.
+    let signature = launches.signature(catalog, a.event).filter(|_| !a.foreign);
     signature.is_some_and(|s| names(s, a.cause.as_deref(), catalog, launches, b))
 }
 

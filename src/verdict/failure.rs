@@ -6,11 +6,13 @@
 use super::causality;
 use super::phase::{self, PhaseBasis};
 use super::ready;
+use crate::catalog::matcher::Signature;
 use crate::catalog::schema::Role;
 use crate::catalog::structure::{Origin, Site, Structure};
 use crate::catalog::{self, Catalog, Strength};
 use crate::event::{Event, Exception, ExitStatus, Fact, InputId, Program, TracebackKind, Victim};
 use crate::launch::machine::Machine;
+use crate::launch::names::is_of_launches;
 use crate::launch::processes::{Process, ProcessId};
 use crate::launch::{Launches, Placed};
 
@@ -75,6 +77,8 @@ pub struct Failure {
     pub retried: bool,
     /// Whether its text says only that a step failed.
     pub unspecific: bool,
+    /// Whether the process that it hit is none of a launch's.
+    pub foreign: bool,
     /// Whether it tells of a process that is not known which, so that `process` is who told.
     pub of_another: bool,
     /// Exit told of.
@@ -199,6 +203,7 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         cut: false,
         retried: signature.is_some_and(|s| s.def.retried),
         unspecific: signature.is_some_and(|s| s.def.weak),
+        foreign: false,
         of_another: false,
         exit: event.exit,
         key: String::new(),
@@ -252,6 +257,10 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
                 // Something was raised, and the log shows neither what nor whether it was fatal.
                 (failure.cut, failure.fatal) = (true, false);
                 (failure.cause, failure.worth) = (Some("unknown.exception".to_owned()), Worth::Weak);
+            } else if let Some(end) = end_told(catalog, exception, event) {
+                // What the exception stands in is the place of who noticed, not of who ended.
+                (failure.site, failure.origin, failure.traceback) = (Site::default(), None, None);
+                rate_end(end, event.exit, &mut failure);
             } else {
                 rate_exception(catalog, exception, &mut failure);
             }
@@ -268,10 +277,7 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
                     if !failure.fatal {
                         return None;
                     }
-                    match &signature.def.cause {
-                        Some(cause) => rate(signature.strength, Some(cause), &mut failure),
-                        None => rate_exit(event.exit, &mut failure),
-                    }
+                    rate_end(signature, event.exit, &mut failure);
                 }
                 // A cluster that is told to end before anything has come up has not done its work. Who told it is open:
                 // a driver that fails ends the cluster that it has started in the same way.
@@ -304,8 +310,12 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         && signature_is_kernels(catalog, launches, index)
         && is_foreign(launches, &failure)
     {
-        // The machine was short of memory, which need not be what this launch died of.
-        failure.worth = Worth::Weak;
+        if was_before(launches, placed) {
+            return None;
+        }
+        // The machine was short of memory, which need not be what this launch died of: what else tells of its end is
+        // nearer to it.
+        (failure.worth, failure.foreign) = (Worth::Weak, true);
     }
     Some(failure)
 }
@@ -335,40 +345,23 @@ fn signature_is_kernels(catalog: &Catalog, launches: &Launches, index: usize) ->
         .is_some_and(|s| s.def.program == "kernel")
 }
 
-/// How the names of processes begin that a launch consists of or is started by.
-const OF_LAUNCHES: &[&str] = &[
-    "python",
-    "pt_",
-    "ray",
-    "gcs_server",
-    "VLLM",
-    "vllm",
-    "sglang",
-    "Engine",
-    "APIServer",
-    "Worker",
-    "torchrun",
-    "uvicorn",
-    "mpi",
-    "orted",
-    "trtllm",
-    "triton",
-    "accelerate",
-    "deepspeed",
-    "launch",
-    "bash",
-    "sh",
-    "tini",
-    "srun",
-    "slurm",
-];
-
 /// Whether the process that it hit is known by a name that is none of a launch's, and by no line of its own.
 fn is_foreign(launches: &Launches, failure: &Failure) -> bool {
     let victim = launches.processes.get(failure.process);
     let named = victim.label.as_deref().filter(|_| failure.process != failure.teller);
     let silent = victim.last_line.1 == 0;
-    silent && named.is_some_and(|name| !OF_LAUNCHES.iter().any(|own| name.starts_with(own)))
+    silent && named.is_some_and(|name| !is_of_launches(name))
+}
+
+/// Whether the first line of the launch was written long after an event.
+fn was_before(launches: &Launches, placed: &Placed) -> bool {
+    const LONG: i64 = 60;
+    let engines = launches.processes.all().iter().filter(|p| p.role.is_engine());
+    let starts = engines.filter_map(|p| p.first.as_ref());
+    let mut after = starts
+        .filter_map(|start| start.seconds_since(placed.event.place.time.as_ref()?))
+        .peekable();
+    after.peek().is_some() && after.all(|seconds| seconds as i64 > LONG)
 }
 
 /// Whom a line tells of. A kill report over several lines names the node in the first and the process in a later one.
@@ -376,6 +369,16 @@ fn victim_of(catalog: &Catalog, launches: &Launches, index: usize, placed: &Plac
     let event = &placed.event;
     let mut victim = event.victim.clone();
     let def = launches.signature(catalog, index).map(|s| &s.def);
+    // A status of which the line before says whose it is.
+    if victim.is_empty()
+        && event.exit.is_some()
+        && let Some(before) = index.checked_sub(1).and_then(|before| launches.events.get(before))
+        && before.process == placed.process
+        && before.event.exit.is_none()
+        && Launches::role(catalog, &before.event) == Some(Role::Exit)
+    {
+        victim = before.event.victim.clone();
+    }
     // Who it tells of stands in no word of the line: it is the one of the teller's node.
     if let Some(label) = def.and_then(|d| d.tells_of.as_deref())
         && victim.pid.is_none()
@@ -419,6 +422,24 @@ fn rate(strength: Strength, cause: Option<&str>, failure: &mut Failure) {
         Strength::Generic => Worth::Generic,
         Strength::Weak => Worth::Weak,
     };
+}
+
+/// The signature of an exception that only tells how another process ended. A code of its own, or the signal by which a
+/// supervisor ends what is left, says no more than that something went wrong before.
+fn end_told<'c>(catalog: &'c Catalog, exception: &Exception, event: &Event) -> Option<&'c Signature> {
+    let signature = catalog
+        .signature(exception.signature)
+        .filter(|_| event.victim.is_named())?;
+    let killed = matches!(event.exit, Some(ExitStatus::Signal(signal)) if signal != 15 && signal != 2);
+    (signature.def.role == Role::Exit || signature.def.role == Role::Wrapper && killed).then_some(signature)
+}
+
+/// The end of a process, by the cause of the line that tells it or else by the status.
+fn rate_end(signature: &Signature, exit: Option<ExitStatus>, failure: &mut Failure) {
+    match &signature.def.cause {
+        Some(cause) => rate(signature.strength, Some(cause), failure),
+        None => rate_exit(exit, failure),
+    }
 }
 
 /// An exit status on its own: a signal has a name, a code of 1 only says that it ended.

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::super::names::is_of_launches;
 use super::super::{Source, links};
 use super::{Process, ProcessId, ProcessRole, Processes, same_label};
 use crate::catalog::Catalog;
@@ -132,7 +133,10 @@ impl Processes {
             let by_name: Vec<ProcessId> = self.named_like(kill);
             let target = match by_name.as_slice() {
                 [only] => Some(*only),
-                _ if unknown.len() == 1 && known_dead.len() == 1 => {
+                _ if unknown.len() == 1
+                    && known_dead.len() == 1
+                    && kill.label.as_deref().is_none_or(is_of_launches) =>
+                {
                     let only = known_dead.first().copied();
                     only.filter(|id| dead.iter().all(|(d, time)| d != id || kill.fits(time.as_ref())))
                 }

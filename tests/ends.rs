@@ -1,0 +1,118 @@
+//! Processes that end without a word of their own: another one tells how, and is not taken for them.
+
+mod common;
+
+use common::{Text, examine_texts};
+use coroner::report::model::Report;
+
+const VLLM: &str = "/usr/local/lib/python3.12/dist-packages/vllm";
+const SGLANG: &str = "/sgl-workspace/sglang/python/sglang/srt";
+
+/// An engine core that loads weights when the API server hears of its end.
+fn engine_core(status: i32) -> Text {
+    Text::new(
+        "serve.log",
+        format!(
+            "(APIServer pid=90) INFO 11-29 21:00:01 [api_utils.py:339]   █▄█▀ █     █     █     █  version 0.33.0\n\
+             (APIServer pid=90) INFO 11-29 21:00:05 [model.py:640] Resolved architecture: Qwen3MoeForCausalLM\n\
+             (EngineCore pid=120) INFO 11-29 21:00:20 [core.py:140] Initializing a V1 LLM engine (v0.33.0) with config: model='/m/a', tensor_parallel_size=1\n\
+             (EngineCore pid=120) INFO 11-29 21:00:25 [parallel_state.py:1607] world_size=1 rank=0 local_rank=0 distributed_init_method=tcp://127.0.0.1:55121 backend=nccl\n\
+             (EngineCore pid=120) INFO 11-29 21:00:33 [model_runner.py:281] Loading model from scratch...\n\
+             Traceback (most recent call last):\n  File \"/usr/local/bin/vllm\", line 10, in <module>\n    sys.exit(main())\n\
+             \x20 File \"{VLLM}/v1/engine/utils.py\", line 1120, in wait_for_engine_startup\n    raise RuntimeError(\n\
+             RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {{'EngineCore': {status}}}\n"
+        ),
+    )
+}
+
+/// A scheduler of two that loads weights when the main process, which says so with `lines`, hears of its end.
+fn scheduler(lines: &str) -> Text {
+    let mut log = String::new();
+    for rank in 0..2 {
+        log += &format!(
+            "[2026-11-28 03:10:00 TP{rank}] Init torch distributed begin.\n\
+             [2026-11-28 03:10:29 TP{rank}] Load weight begin. avail mem=77.01 GB\n"
+        );
+    }
+    Text::new("sglang.log", log + lines)
+}
+
+fn told(report: &Report) -> (Option<&str>, Option<&str>, Option<u32>, Option<&str>) {
+    let root = report.root.as_ref().unwrap();
+    let ended = report.processes.iter().filter(|p| p.exit.is_some());
+    let ended: Vec<_> = ended.map(|p| (p.rank, p.exit.as_deref())).collect();
+    let [(rank, exit)] = ended[..] else {
+        panic!("{ended:?} ended")
+    };
+    assert_eq!(root.place.rank, rank);
+    let cause = report.cause.as_ref().map(|c| c.id.as_str());
+    (cause, report.phase.as_deref(), rank, exit)
+}
+
+#[test]
+fn an_engine_core_that_was_killed_is_the_root_and_not_who_waited_for_it() {
+    for (status, cause, exit) in [
+        (-9, "process.sigkill", "signal 9"),
+        (-11, "process.segfault", "signal 11"),
+        (-7, "process.bus-error", "signal 7"),
+        (-6, "process.abort", "signal 6"),
+    ] {
+        let report = examine_texts(&[engine_core(status)]);
+        assert_eq!(told(&report), (Some(cause), Some("weight-load"), Some(0), Some(exit)));
+    }
+}
+
+#[test]
+fn a_scheduler_that_was_killed_is_the_root_in_every_form_in_which_it_is_told() {
+    let raised = format!(
+        "Traceback (most recent call last):\n  File \"/x/launch_server.py\", line 14, in <module>\n    launch_server(server_args)\n\
+         \x20 File \"{SGLANG}/entrypoints/engine.py\", line 1020, in _wait_for_scheduler_ready\n    raise RuntimeError(\n\
+         RuntimeError: Rank 1 scheduler died during initialization (exit code: -9). If exit code is -9 (SIGKILL), a common cause is the OS OOM killer. Run `dmesg -T | grep -i oom` to check.\n"
+    );
+    let logged = "[2026-11-28 03:11:15] Rank 1 scheduler is dead. Please check if there are relevant logs.\n\
+                  [2026-11-28 03:11:16] Exit code: -9\n";
+    for lines in [&raised, logged] {
+        let report = examine_texts(&[scheduler(lines)]);
+        let killed = (Some("process.sigkill"), Some("weight-load"), Some(1), Some("signal 9"));
+        assert_eq!(told(&report), killed);
+    }
+}
+
+#[test]
+fn a_code_of_its_own_says_nothing_of_why_a_process_ended() {
+    let report = examine_texts(&[engine_core(1)]);
+    assert_eq!(report.outcome.id(), "failed");
+    let cause = report.cause.as_ref().unwrap();
+    assert!(cause.id.starts_with("unknown."), "{}", cause.id);
+}
+
+/// A kernel's log in which it kills a process of this name.
+fn kernel(at: &str, name: &str) -> Text {
+    let killed = format!(
+        "[Sun Nov 29 {at} 2026] Out of memory: Killed process 44123 ({name}) total-vm:281234560kB, anon-rss:63211520kB, file-rss:102400kB, shmem-rss:2048kB, UID:0 pgtables:210000kB oom_score_adj:0\n"
+    );
+    Text::new("dmesg.log", killed)
+}
+
+#[test]
+fn the_kernels_victim_is_a_process_of_the_launch_only_where_its_name_can_be_one() {
+    let launch = (Some("weight-load"), Some(0), Some("signal 9"));
+    let told = |dmesg: Text| {
+        let report = examine_texts(&[engine_core(-9), dmesg]);
+        let (cause, phase, rank, exit) = told(&report);
+        (cause.map(ToOwned::to_owned), (phase, rank, exit) == launch)
+    };
+    let of = |cause: &str| (Some(cause.to_owned()), true);
+    assert_eq!(told(kernel("21:00:40", "VLLM::EngineCor")), of("host-mem.oom-killer"));
+    assert_eq!(told(kernel("21:00:40", "python3")), of("host-mem.oom-killer"));
+    assert_eq!(told(kernel("21:00:40", "java")), of("process.sigkill"));
+    assert_eq!(told(kernel("14:00:40", "java")), of("process.sigkill"));
+}
+
+#[test]
+fn a_kill_long_before_the_launch_is_none_of_its_failures() {
+    let mut loading = engine_core(-9).text().to_owned();
+    loading.truncate(loading.find("Traceback").unwrap());
+    let report = examine_texts(&[Text::new("serve.log", loading), kernel("14:00:40", "java")]);
+    assert_eq!(report.outcome.id(), "running", "{}", report.headline);
+}
