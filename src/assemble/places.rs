@@ -90,6 +90,7 @@ impl Names<'_> {
     pub fn processes(&self, verdict: &Verdict) -> Vec<Process> {
         let machines = self.launches.machines(verdict.attempt);
         let active = self.launches.active(verdict.attempt);
+        let root = verdict.root.and_then(|root| verdict.failures.get(root));
         let all = self
             .launches
             .processes
@@ -104,6 +105,7 @@ impl Names<'_> {
                 .iter()
                 .filter(|f| f.process.0 == i && !f.of_another)
                 .find_map(|f| f.exit);
+            let died = root.filter(|root| root.process.0 == i).and(verdict.phase.clone());
             Process {
                 id: p.id.clone(),
                 role: p.role.id().to_owned(),
@@ -111,7 +113,7 @@ impl Names<'_> {
                 coords: coords(&p.coords),
                 node: p.node.as_ref().map(ToString::to_string),
                 pid: p.pid,
-                last_phase: machines.get(i).and_then(|m| m.last()).map(ToOwned::to_owned),
+                last_phase: died.or_else(|| machines.get(i).and_then(|m| m.last()).map(ToOwned::to_owned)),
                 exit: told.and_then(exit_text),
             }
         })

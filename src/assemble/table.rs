@@ -58,7 +58,9 @@ pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
         let same = failure
             .zip(root)
             .is_some_and(|((_, f), r)| f.key == r.key && f.cause == r.cause);
-        let last_phase = machines.get(index).and_then(|m| m.last()).map(ToOwned::to_owned);
+        // What one of its group says of the phase they are in together counts for the root too.
+        let own = || machines.get(index).and_then(|m| m.last()).map(ToOwned::to_owned);
+        let last_phase = verdict.phase.clone().filter(|_| victim).or_else(own);
         let exit = exits.get(&id).cloned();
         let said = match failure {
             _ if victim || same => None,
