@@ -17,6 +17,7 @@ pub mod order;
 pub mod processes;
 pub mod relation;
 pub mod rounds;
+mod servers;
 
 use std::sync::Arc;
 
@@ -25,13 +26,13 @@ use crate::catalog::matcher::Signature;
 use crate::catalog::schema::Role;
 use crate::dialect::reader::Harvest;
 use crate::event::{Event, InputId};
-use std::collections::HashMap;
 
 use clocks::Clocks;
 use machine::{Engine, Machine};
 use order::{Moment, Within};
 use processes::{ProcessId, Processes};
 use rounds::Rounds;
+use servers::Servers;
 
 /// One examined source with what its name says.
 #[derive(Debug, Clone)]
@@ -82,8 +83,8 @@ pub struct Launches {
     pub engine: Engine,
     /// How far the nodes' clocks are apart.
     pub clocks: Clocks,
-    /// The servers that stand alone, by the inputs that hold their output.
-    servers: HashMap<InputId, usize>,
+    /// The servers that do not meet.
+    servers: Servers,
     /// One machine per attempt and process.
     machines: Vec<Vec<Machine>>,
     /// Indices of the events of each attempt, in order.
@@ -108,6 +109,8 @@ impl Launches {
                 own.push(index);
             }
         }
+        let mut servers = rounds.into_servers();
+        servers.add_streams(catalog, sources);
         let engine = Engine::detect(catalog, &events);
         let machines = machine::run(catalog, engine, &mut processes, &events, attempts);
         Self {
@@ -116,7 +119,7 @@ impl Launches {
             attempts,
             engine,
             clocks,
-            servers: rounds.into_servers(),
+            servers,
             machines,
             by_attempt,
         }
@@ -125,10 +128,7 @@ impl Launches {
     /// Whether two events are of servers of their own, neither of which is a part of the other's launch: what one does
     /// says nothing of the other.
     pub fn of_other_servers(&self, a: usize, b: usize) -> bool {
-        let server = |index: usize| {
-            let event = &self.events.get(index)?.event;
-            self.servers.get(&event.place.input)
-        };
+        let server = |index: usize| self.servers.get(&self.events.get(index)?.event);
         matches!((server(a), server(b)), (Some(a), Some(b)) if a != b)
     }
 

@@ -60,6 +60,8 @@ pub struct Own {
     shared: bool,
     /// Which of them, as far as it says.
     node_rank: Option<Arc<str>>,
+    /// The address at which its nodes meet, if it names one.
+    pub(super) meeting: Option<Arc<str>>,
 }
 
 impl Own {
@@ -254,8 +256,16 @@ impl View {
 
 /// The launch that a source shows from its beginning.
 pub(super) fn own_launch(catalog: &Catalog, source: &Source) -> Option<Own> {
-    let events = &source.harvest.events;
-    let program = events.iter().find_map(|e| {
+    launch_of(catalog, source.harvest.events.iter(), span(source))
+}
+
+/// The launch that events show, within this span.
+pub(super) fn launch_of<'e>(
+    catalog: &Catalog,
+    events: impl Iterator<Item = &'e Event> + Clone,
+    span: Option<Span>,
+) -> Option<Own> {
+    let program = events.clone().find_map(|e| {
         let def = &catalog.signature(e.signature?)?.def;
         let engine = def.role == Role::Launch && matches!(def.program.as_str(), "vllm" | "sglang");
         // No engine starts its workers through torchrun.
@@ -263,8 +273,8 @@ pub(super) fn own_launch(catalog: &Catalog, source: &Source) -> Option<Own> {
         (engine || agent).then(|| def.program.clone())
     })?;
     let setting = |wanted: &[&str]| {
-        settings(events)
-            .find(|(name, _)| wanted.contains(&&**name))
+        let mut all = events.clone().flat_map(|e| &e.settings);
+        all.find(|(name, _)| wanted.contains(&&**name))
             .map(|(_, value)| value.clone())
     };
     let number = |name: &str| setting(&[name]).and_then(|v| v.parse::<u32>().ok());
@@ -273,7 +283,7 @@ pub(super) fn own_launch(catalog: &Catalog, source: &Source) -> Option<Own> {
         program: program.into(),
         version: setting(&["engine_version"]),
         model: setting(&["model", "model_path"]),
-        span: span(source),
+        span,
         shared: several("nnodes") || several("data_parallel_size") || setting(&["headless", "head_node"]).is_some(),
         node_rank: setting(&[
             "node_rank",
@@ -281,6 +291,7 @@ pub(super) fn own_launch(catalog: &Catalog, source: &Source) -> Option<Own> {
             "data_parallel_rank",
             "head_node",
         ]),
+        meeting: setting(MEETING_POINTS).filter(|address| names_a_host(address)),
     })
 }
 

@@ -3,14 +3,14 @@
 //! Owns the order of whole launches that were written to files of their own: `run1.log`, `run2.log`. They are attempts
 //! where one ends before the next begins, by the stamps of both, and neither says that it is another node of the other.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Source;
 use super::files::{FileHint, output, part_in_name};
 use super::relation::{Own, Span, own_launch};
+use super::servers::Servers;
 use crate::catalog::Catalog;
-use crate::event::InputId;
 
 /// Seconds by which the last words of a launch may trail behind the first ones of the next.
 const TRAILING: f64 = 1.0;
@@ -25,8 +25,7 @@ pub struct Rounds {
     /// Of each source, in the order of the sources; none where it shows no launch of its own.
     of: Vec<Option<usize>>,
     count: usize,
-    /// The servers that stand alone, by the inputs that hold their output.
-    servers: HashMap<InputId, usize>,
+    servers: Servers,
 }
 
 /// An output that shows a launch from its beginning.
@@ -34,6 +33,7 @@ struct Whole {
     sources: Vec<usize>,
     span: Span,
     place: String,
+    own: Own,
     /// Whether it does not say that it is one of several nodes or servers.
     alone: bool,
 }
@@ -44,7 +44,7 @@ impl Rounds {
         let mut rounds = Self {
             of: vec![None; sources.len()],
             count: 1,
-            servers: HashMap::new(),
+            servers: Servers::default(),
         };
         if sources.len() < 2 {
             return rounds;
@@ -57,9 +57,9 @@ impl Rounds {
             .into_values()
             .filter_map(|parts| whole(catalog, sources, parts))
             .collect();
-        for (server, whole) in wholes.iter().enumerate().filter(|(_, w)| w.alone) {
+        for whole in &wholes {
             let inputs = whole.sources.iter().filter_map(|&at| sources.get(at));
-            rounds.servers.extend(inputs.map(|s| (s.input, server)));
+            rounds.servers.add(inputs.map(|s| s.input), &whole.own, whole.alone);
         }
         // Where two stamps cannot be compared, there is no order to speak of.
         let Some(base) = wholes.first().map(|w| w.span.0.clone()) else {
@@ -102,8 +102,8 @@ impl Rounds {
         self.count.max(1)
     }
 
-    /// The servers that stand alone, by the inputs that hold their output.
-    pub(super) fn into_servers(self) -> HashMap<InputId, usize> {
+    /// The servers that do not meet.
+    pub(super) fn into_servers(self) -> Servers {
         self.servers
     }
 
@@ -133,6 +133,7 @@ fn whole(catalog: &Catalog, sources: &[Arc<Source>], parts: Vec<usize>) -> Optio
     Some(Whole {
         alone: first.place().is_empty() && node.is_empty(),
         place: format!("{node} {}", first.place()),
+        own: first.clone(),
         sources: parts,
         span,
     })
