@@ -117,6 +117,12 @@ fn the_path_of_a_failed_launch_ends_at_its_death() {
     report.launch.seconds_to_death = Some(30.0);
     report.phase = Some("device-init".into());
     report.root.as_mut().unwrap().place.process = Some("Worker pid=288 @node-b".into());
+    // Ray's daemons go on to their orderly end.
+    let mut end = report.timeline.last().unwrap().clone();
+    (end.process, end.phase, end.seconds) = ("Worker pid=288 @node-b".into(), "shutdown".into(), Some(31.0));
+    report.timeline.push(end.clone());
+    end.seconds = None;
+    report.timeline.push(end);
     let path = words::path_line(&report);
     assert_eq!(
         path,

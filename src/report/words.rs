@@ -16,6 +16,9 @@ const ADVICE_WIDTH: usize = 120;
 /// Frames shown of an exception.
 const FRAMES: usize = 3;
 
+/// The phase of an orderly end.
+const SHUTDOWN: &str = "shutdown";
+
 /// The engine as people write it, `vLLM 0.25.1`.
 pub fn engine(report: &Report) -> Option<String> {
     let name = match report.engine.name.as_deref()? {
@@ -259,13 +262,15 @@ pub fn path(report: &Report) -> Vec<Step> {
         .iter()
         .position(|entry| entry.process == main)
         .unwrap_or(0);
-    // A launch that failed got no further by what its survivors still did.
+    // A launch that failed got no further by what its survivors still did, nor by the orderly end of all.
     let death = report
         .launch
         .seconds_to_death
         .filter(|_| report.outcome == Outcome::Failed);
     let outlives = |entry: &TimelineEntry| {
-        root != Some(entry.process.as_str()) && entry.seconds.zip(death).is_some_and(|(at, death)| at > death)
+        let ended = report.outcome == Outcome::Failed && entry.phase == SHUTDOWN;
+        let after = entry.seconds.zip(death).is_some_and(|(at, death)| at > death);
+        ended && report.phase.as_deref() != Some(SHUTDOWN) || after && root != Some(entry.process.as_str())
     };
     let mut steps: Vec<Step> = Vec::new();
     for (n, entry) in report.timeline.iter().enumerate().filter(|(_, entry)| !outlives(entry)) {
