@@ -214,3 +214,69 @@ fn the_victim_of_the_memory_monitor_is_the_worker_and_not_the_raylet() {
     ]);
     assert_eq!(root_process(&report).pid, Some(271), "{}", report.headline);
 }
+
+#[test]
+fn a_head_alone_tells_of_the_node_that_it_lost() {
+    let id = "1aa5200afcde11752ad46bc7c5d22d85";
+    let joined = |ip: &str| format!("Registering new node. node_id={id} node_name={ip} node_address={ip}");
+    let lost = format!(
+        "Health check failed for node {id}, remaining checks 4, status 14, response status 0, status message failed to connect to all addresses; last error: UNKNOWN: ipv4:10.0.0.2:40275: Failed to connect to remote host: Connection refused, status details "
+    );
+    let gcs = |time: &str, message: &str| line(time, "gcs_server", 20, 'I', message);
+    let up = gcs("14:28:00,100", &joined("10.0.0.1")) + &gcs("14:28:02,100", &joined("10.0.0.2"));
+    let driver = "[2026-11-29 14:29:05,343 I 324 324] raylet_ipc_client.cc:133: RayletIpcClient::Disconnect, exit_type=INTENDED_USER_EXIT, exit_detail=Shutdown by ray.shutdown()., has creation_task_exception_pb_bytes=0\n";
+    let head = |time: &str| {
+        examine_texts(&[
+            Text::new("s/logs/gcs_server.out", up.clone() + &gcs(time, &lost)),
+            Text::new("s/logs/raylet.out", raylet("14:28:01,100", 91, JOINED)),
+            Text::new("s/logs/python-core-driver-01000000ffff_324.log", driver),
+        ])
+    };
+    let report = head("14:29:03,914");
+    assert_eq!(report.cause.as_ref().unwrap().id, "ray.node-died");
+    assert_eq!(
+        report.headline,
+        "A node of the Ray cluster (10.0.0.2) died or lost contact"
+    );
+    assert!(
+        report.log.missing.contains(&"Ray's files of 10.0.0.2".to_owned()),
+        "{:?}",
+        report.log.missing
+    );
+    // What goes down after the driver has ended, goes down with it.
+    assert_eq!(head("14:29:06,914").outcome, Outcome::Stopped);
+    // The head alone knows of jobs; while one is under way, a node that is lost is missed.
+    let begins = |time: &str, job: u32| gcs(time, &format!("Registering job. job_id=0{job}000000 driver_pid=324"));
+    let ended = |time: &str, job: u32| gcs(time, &format!("Marking job as finished. job_id=0{job}000000"));
+    let of_jobs = |jobs: String| {
+        let report = examine_texts(&[
+            Text::new(
+                "s/logs/gcs_server.out",
+                up.clone() + &jobs + &gcs("14:31:00,100", &lost),
+            ),
+            Text::new("s/logs/raylet.out", raylet("14:28:01,100", 91, JOINED)),
+        ]);
+        report.outcome
+    };
+    let done = begins("14:28:10,100", 1) + &ended("14:29:10,100", 1);
+    assert_ne!(of_jobs(done.clone()), Outcome::Failed);
+    assert_eq!(of_jobs(done + &begins("14:30:10,100", 2)), Outcome::Failed);
+    let beside = begins("14:28:10,100", 1) + &begins("14:28:20,100", 2) + &ended("14:29:10,100", 2);
+    assert_eq!(of_jobs(beside), Outcome::Failed);
+}
+
+#[test]
+fn a_cluster_outlasts_the_drivers_that_end() {
+    let gone = "Health check failed for node 1aa5200a, remaining checks 4, status 14, response status 0, status message failed to connect to all addresses; last error: UNKNOWN: ipv4:10.0.0.2:40275: Failed to connect to remote host: Connection refused, status details ";
+    let driver = "[2026-11-29 14:29:05,343 I 324 324] raylet_ipc_client.cc:133: RayletIpcClient::Disconnect, exit_type=INTENDED_USER_EXIT, exit_detail=Shutdown by ray.shutdown()., has creation_task_exception_pb_bytes=0\n";
+    let next = "INFO 11-29 14:29:40 [launch.py:154] Step load_model\n";
+    let gcs = line("14:30:01,100", "gcs_server", 20, 'I', gone);
+    let mut files = vec![
+        Text::new("s/logs/gcs_server.out", gcs),
+        Text::new("s/logs/raylet.out", raylet("14:28:01,100", 91, JOINED)),
+        Text::new("s/logs/python-core-driver-01000000ffff_324.log", driver),
+    ];
+    assert_eq!(examine_texts(&files).outcome, Outcome::Stopped);
+    files.push(Text::new("run.log", next));
+    assert_eq!(examine_texts(&files).outcome, Outcome::Failed);
+}

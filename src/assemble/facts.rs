@@ -66,6 +66,9 @@ const NOT_SETTINGS: &[&str] = &[
     "blocking_hint",
     "command",
     "argv",
+    "ray_cluster",
+    "ray_job",
+    "ray_job_ended",
 ];
 
 /// What is known of the launch.

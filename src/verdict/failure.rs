@@ -6,6 +6,7 @@
 use super::causality;
 use super::phase::{self, PhaseBasis};
 use super::ready;
+use super::shutdown;
 use crate::catalog::matcher::Signature;
 use crate::catalog::schema::Role;
 use crate::catalog::structure::{Origin, Site, Structure};
@@ -119,28 +120,8 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
     }
     phase::share(catalog, launches, attempt, &mut failures);
     demote_effects(catalog, launches, &mut failures);
-    demote_shutdown(catalog, launches, &stops, &mut failures);
+    shutdown::demote(catalog, launches, attempt, &mut failures);
     failures
-}
-
-/// What a daemon says of its parts after it was told to stop is the shutdown, where the line that tells of it declares
-/// so: a raylet misses the agent that was ended before it.
-fn demote_shutdown(catalog: &Catalog, launches: &Launches, stops: &[usize], failures: &mut [Failure]) {
-    let node = |id: ProcessId| launches.processes.get(id).node.as_ref();
-    for failure in failures {
-        let of_stop = |stop: &usize| {
-            let Some((told, signature)) = launches.events.get(*stop).zip(launches.signature(catalog, *stop)) else {
-                return false;
-            };
-            let reaches = signature.def.shared || node(told.process) == node(failure.teller);
-            reaches
-                && launches.moment(failure.event).follows(launches.moment(*stop))
-                && causality::names(signature, None, catalog, launches, failure)
-        };
-        if stops.iter().any(of_stop) {
-            (failure.worth, failure.cause) = (Worth::Downstream, None);
-        }
-    }
 }
 
 /// What an earlier report of a failure declares to be its own effect says nothing of the cause: a parent that ends the

@@ -11,6 +11,7 @@ pub mod fingerprint;
 pub mod outcome;
 pub mod phase;
 pub mod ready;
+pub mod shutdown;
 
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
