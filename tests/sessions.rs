@@ -215,6 +215,156 @@ fn the_victim_of_the_memory_monitor_is_the_worker_and_not_the_raylet() {
     assert_eq!(root_process(&report).pid, Some(271), "{}", report.headline);
 }
 
+/// What a cluster leaves behind: its head's GCS and raylet, and a worker that caught an exception of its own.
+fn session(folder: &str, id: &str, minute: u32) -> Vec<Text> {
+    let at = |second: u32| format!("14:{minute:02}:{second:02},100");
+    let gcs = line(
+        &at(1),
+        "gcs_server",
+        19,
+        'I',
+        &format!("Generated new cluster ID. cluster_id={id}"),
+    ) + &line(&at(50), "gcs_server", 19, 'I', GCS_STOP);
+    let node = raylet(&at(3), 89, &format!("Setting cluster ID to: {id}"))
+        + &raylet(&at(4), 89, JOINED)
+        + &raylet(&at(49), 89, STOP);
+    let worker = "\
+:job_id:01000000
+:actor_name:RayWorkerWrapper
+Failed to import custom kernels: No module named 'fast_ops'
+Traceback (most recent call last):
+  File \"/home/user/launch/launch.py\", line 83, in warm_up
+    1 / 0
+ZeroDivisionError: division by zero
+";
+    vec![
+        Text::new(format!("{folder}/gcs_server.out"), gcs),
+        Text::new(format!("{folder}/raylet.out"), node),
+        Text::new(
+            format!("{folder}/worker-{}-01000000-190.err", "64ce4e9b".repeat(7)),
+            worker,
+        ),
+    ]
+}
+
+/// The same with a worker that the memory monitor killed.
+fn killed(folder: &str, id: &str, minute: u32) -> Vec<Text> {
+    let mut files = session(folder, id, minute);
+    let killing = "Killing 1 worker(s), kill details: Memory on the node (IP: 10.0.0.1, ID: 5f3a9c0d) was 2.39GB used / 2.51GB limit (0.952274)";
+    let selected = "Selected to kill: (Actor(1b2c): job ID=01000000, lease ID=01, task name=RayWorkerWrapper.__init__, required resources={CPU: 1}, pid=190, actual memory used=1.90GB, worker ID=aa11)\n";
+    let at = format!("14:{minute:02}:40,100");
+    files[1]
+        .bytes
+        .extend((raylet(&at, 89, killing) + selected).into_bytes());
+    files[2].bytes.truncate(0);
+    files[2]
+        .bytes
+        .extend(b":job_id:01000000\n:actor_name:RayWorkerWrapper\nrank 1: Loading shard 0\n");
+    files
+}
+
+const A: &str = "5795afe1a7829469c775957ef0035c2bc62b43d9a5d5dc01695e99ea";
+const B: &str = "c5ac7bbdbca1dc22d2ab2209b22682bfbd801fcbf33abd0f4cec5f05";
+
+fn attempts(report: &Report) -> Vec<(&str, Option<&str>)> {
+    report
+        .attempts
+        .iter()
+        .map(|a| (a.outcome.id(), a.cause.as_deref()))
+        .collect()
+}
+
+#[test]
+fn sessions_one_after_the_other_are_attempts() {
+    for folders in [
+        ["ray/session_A/logs", "ray/session_B/logs"],
+        [
+            "ray/session_2026-11-29_14-06-53_948219_18/logs",
+            "ray/session_2026-11-29_14-20-11_100200_18/logs",
+        ],
+        ["a.d", "b.d"],
+    ] {
+        let files = [session(folders[0], A, 6), killed(folders[1], B, 20)].concat();
+        let report = examine_texts(&files);
+        assert_eq!(
+            attempts(&report),
+            [("stopped", None), ("failed", Some("host-mem.ray-monitor"))],
+            "{folders:?}"
+        );
+        let root = report.root.as_ref().unwrap();
+        assert!(root.place.input.starts_with(folders[1]), "{}", root.place.input);
+        // Each container counts its own pids.
+        assert_eq!(root_process(&report).id, "RayWorkerWrapper pid=190");
+        assert!(
+            report.processes.iter().all(|p| p.node.as_deref() != Some("a.d")),
+            "{folders:?}"
+        );
+        // The other way round, the last one did its work.
+        let files = [killed(folders[0], A, 6), session(folders[1], B, 20)].concat();
+        let report = examine_texts(&files);
+        assert_eq!(
+            attempts(&report),
+            [("failed", Some("host-mem.ray-monitor")), ("stopped", None)],
+            "{folders:?}"
+        );
+    }
+}
+
+#[test]
+fn the_log_of_a_driver_is_of_the_session_during_which_it_was_written() {
+    let mut files = [session("ray/session_A/logs", A, 6), killed("ray/session_B/logs", B, 20)].concat();
+    let driver = "\
+INFO 11-29 14:20:00 [launch.py:119] Initializing engine: ranks=2 address=None
+2026-11-29 14:20:05,410\tINFO worker.py:2038 -- Started a local Ray instance.
+INFO 11-29 14:20:09 [launch.py:154] Step load_model
+ERROR 11-29 14:20:41 [launch.py:162] EngineCore failed to start.
+";
+    files.push(Text::new("ray/run.log", driver));
+    let report = examine_texts(&files);
+    assert_eq!(report.attempts.len(), 2);
+    assert_eq!(report.cause.as_ref().unwrap().id, "host-mem.ray-monitor");
+    assert_eq!(report.phase.as_deref(), Some("weight-load"));
+    assert_eq!(attempts(&report)[0], ("stopped", None));
+}
+
+#[test]
+fn clusters_beside_each_other_are_launches_of_their_own() {
+    let report = examine_texts(&[session("prefill/logs", A, 6), killed("decode/logs", B, 6)].concat());
+    assert_eq!(report.attempts.len(), 1);
+    assert_eq!(report.cause.as_ref().unwrap().id, "host-mem.ray-monitor");
+    assert!(report.findings.iter().any(|f| f.id == "inputs.unrelated"));
+    assert!(report.examined.skipped.iter().all(|s| s.input.starts_with("prefill/")));
+    assert_eq!(report.examined.skipped.len(), 3);
+}
+
+#[test]
+fn a_kernel_log_without_a_date_is_of_the_session_beside_which_it_lies() {
+    let kernel = "\
+[ 2654.682560] ray::RayWorkerW invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=1000
+[ 2654.685198] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/launch,task_memcg=/launch,task=ray::RayWorkerW,pid=5719,uid=0
+[ 2654.685263] Memory cgroup out of memory: Killed process 5719 (ray::RayWorkerW) total-vm:3614096kB, anon-rss:2075616kB, file-rss:42424kB, shmem-rss:0kB, UID:0 pgtables:4452kB oom_score_adj:1000
+";
+    let own = [session("a.d", A, 6), vec![Text::new("a.d/dmesg.txt", kernel)]].concat();
+    assert_eq!(examine_texts(&own).cause.unwrap().id, "host-mem.oom-killer");
+    let report = examine_texts(&[own, session("b.d", B, 20)].concat());
+    assert_eq!(
+        attempts(&report),
+        [("failed", Some("host-mem.oom-killer")), ("stopped", None)]
+    );
+}
+
+#[test]
+fn nodes_of_one_cluster_are_one_launch_whatever_their_folders_are_called() {
+    let mut files = session("gpu7/session_A/logs", A, 6);
+    let second =
+        raylet("14:06:05,100", 224, &format!("Setting cluster ID to: {A}")) + &raylet("14:06:06,100", 224, JOINED);
+    files.push(Text::new("gpu8/session_A/logs/raylet.out", second));
+    let report = examine_texts(&files);
+    assert_eq!((report.attempts.len(), report.examined.skipped.len()), (1, 0));
+    let nodes: BTreeSet<&str> = report.processes.iter().filter_map(|p| p.node.as_deref()).collect();
+    assert_eq!(nodes, BTreeSet::from(["gpu7", "gpu8"]));
+}
+
 #[test]
 fn a_head_alone_tells_of_the_node_that_it_lost() {
     let id = "1aa5200afcde11752ad46bc7c5d22d85";

@@ -60,9 +60,12 @@ pub fn split(
     if attempts == 1 {
         return attempts;
     }
-    let (placed, others): (Vec<&Output>, Vec<&Output>) = outputs
-        .iter()
-        .partition(|own| own.round.is_some() || !in_rounds && !own.starts.is_empty());
+    // Where a cluster outlived a launch, its daemons were there all the time.
+    let outlived = |round: usize| rounds.by_cluster() && attempts_of.get(round).is_some_and(|n| *n > 1);
+    let (placed, others): (Vec<&Output>, Vec<&Output>) = outputs.iter().partition(|own| {
+        let shows = !own.starts.is_empty();
+        own.round.map_or(!in_rounds && shows, |round| shows || !outlived(round))
+    });
     for own in placed {
         let round = own.round.filter(|_| in_rounds).unwrap_or(0);
         let before: usize = attempts_of.iter().take(round).sum();

@@ -81,7 +81,7 @@ pub fn hints(catalog: &Catalog, sources: &[Arc<Source>], rounds: &Rounds) -> Vec
             hint.pid = pids.next().filter(|pid| pids.all(|other| other == *pid));
         }
     }
-    let by_folder = by_folder(sources, &mut hints);
+    let by_folder = by_folder(sources, &mut hints, rounds);
     // Attempts that were written to files of their own are no nodes.
     let outputs: HashSet<(Option<usize>, String)> = sources
         .iter()
@@ -110,24 +110,28 @@ pub fn hints(catalog: &Catalog, sources: &[Arc<Source>], rounds: &Rounds) -> Vec
 /// Corrects nodes by the folders of all files: a Ray session of several nodes has one for each, and so has a dump of
 /// pods, where every pod's file has the same name. Tells which lie in a session whose folder is that
 /// of a node.
-fn by_folder(sources: &[Arc<Source>], hints: &mut [FileHint]) -> Vec<bool> {
+fn by_folder(sources: &[Arc<Source>], hints: &mut [FileHint], rounds: &Rounds) -> Vec<bool> {
     let mut told = vec![false; sources.len()];
     let of = |name: &str| {
         name.rsplit_once(['/', '\\'])
             .map_or(String::new(), |(f, _)| f.replace('\\', "/"))
     };
     let folders: Vec<String> = sources.iter().map(|s| of(&s.name)).collect();
-    // There is one raylet on each node.
-    let raylets = folders
-        .iter()
-        .zip(sources)
-        .filter(|(_, s)| file_of(&s.name).starts_with("raylet."));
-    let sessions: BTreeSet<&str> = raylets.map(|(f, _)| folders::of_session(f)).collect();
-    let apart = folders::apart(&sessions, |_| true);
-    for ((folder, hint), told) in folders.iter().zip(&mut *hints).zip(&mut told) {
+    // There is one raylet on each node of a cluster.
+    let mut sessions: HashMap<Option<usize>, BTreeSet<&str>> = HashMap::new();
+    for (at, (folder, source)) in folders.iter().zip(sources).enumerate() {
+        if file_of(&source.name).starts_with("raylet.") {
+            let of_cluster = sessions.entry(rounds.cluster(at)).or_default();
+            of_cluster.insert(folders::of_session(folder));
+        }
+    }
+    let apart = |own: &BTreeSet<_>| folders::apart(own, |_| true);
+    let apart: HashMap<Option<usize>, _> = sessions.iter().map(|(c, own)| (*c, apart(own))).collect();
+    for (at, ((folder, hint), told)) in folders.iter().zip(&mut *hints).zip(&mut told).enumerate() {
         let session = folders::of_session(folder);
         let within = session.len() < folder.len() || hint.ray_session;
-        let Some(own) = apart.get(session).filter(|_| within) else {
+        let of_cluster = apart.get(&rounds.cluster(at));
+        let Some(own) = of_cluster.and_then(|apart| apart.get(session)).filter(|_| within) else {
             continue;
         };
         if hint.label.is_none() && hint.rank.is_none() {
@@ -314,20 +318,7 @@ fn of_torchrun(folder: &str, stem: &str) -> Option<u32> {
 pub fn layout_keys(name: &str) -> Vec<String> {
     let path = name.replace('\\', "/");
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
-    let mut base: Vec<&str> = Vec::new();
-    let mut by_node = false;
-    for part in folder.split('/') {
-        if is_part_name(part) {
-            by_node = true;
-            continue;
-        }
-        base.push(part);
-        if part.starts_with("session_") {
-            by_node = true;
-            break;
-        }
-    }
-    let base = base.join("/");
+    let (base, by_node) = base(folder);
     let mut keys = Vec::new();
     keys.extend(folders::session(folder).map(|name| format!("session {name}")));
     let session = hint(name, true).ray_session;
@@ -341,6 +332,40 @@ pub fn layout_keys(name: &str) -> Vec<String> {
     }
     keys.push(format!("output {}", output(name)));
     keys
+}
+
+/// The folder of a session or of an output without those of nodes, and whether anything in it is of a node or session.
+fn base(folder: &str) -> (String, bool) {
+    let mut base: Vec<&str> = Vec::new();
+    let mut by_node = false;
+    for part in folders::without_parts(folder).split('/') {
+        if is_part_name(part) {
+            by_node = true;
+            continue;
+        }
+        base.push(part);
+        if part.starts_with("session_") {
+            by_node = true;
+            break;
+        }
+    }
+    (base.join("/"), by_node)
+}
+
+/// The folder in which a file lies, without those of nodes and of parts of a session.
+pub(super) fn folder_of_launch(name: &str) -> String {
+    let path = name.replace('\\', "/");
+    base(path.rsplit_once('/').map_or("", |(folder, _)| folder)).0
+}
+
+/// The folder of the Ray session that a file is of, without the folders of nodes.
+pub(super) fn session_folder(name: &str) -> Option<String> {
+    let within = name
+        .split(['/', '\\'])
+        .rev()
+        .skip(1)
+        .any(|part| part.starts_with("session_"));
+    (within || hint(name, true).ray_session).then(|| folder_of_launch(name))
 }
 
 /// `node-b`, `head`, `worker_1`, `rank3`: what only a part of a launch is named.

@@ -15,8 +15,7 @@ const WITHIN_SESSION: &[&str] = &["events", "export_events", "old"];
 
 /// The folder of a Ray session's component without what every session has: `a/session_2026/logs` is `a`.
 pub fn of_session(folder: &str) -> &str {
-    let (above, last) = folder.rsplit_once('/').unwrap_or(("", folder));
-    let folder = if WITHIN_SESSION.contains(&last) { above } else { folder };
+    let folder = without_parts(folder);
     match folder.split('/').position(|part| part.starts_with("session_")) {
         Some(0) => "",
         Some(at) => {
@@ -25,6 +24,12 @@ pub fn of_session(folder: &str) -> &str {
         }
         None => folder,
     }
+}
+
+/// A folder of a session without one that holds only a part of its files.
+pub fn without_parts(folder: &str) -> &str {
+    let (above, last) = folder.rsplit_once('/').unwrap_or(("", folder));
+    if WITHIN_SESSION.contains(&last) { above } else { folder }
 }
 
 /// The name of a session that is unlike that of any other: Ray makes it of time and pid.

@@ -10,7 +10,7 @@ use super::Source;
 use super::files::FileHint;
 use super::processes::Aliases;
 use crate::catalog::Catalog;
-use crate::event::{Event, ExitStatus, Victim};
+use crate::event::{Event, ExitStatus, InputId, Victim};
 use crate::time::Stamp;
 
 /// Lines over which a summary tells of one process.
@@ -25,6 +25,8 @@ pub struct Killed {
     pub pid: i64,
     /// Name, possibly cut.
     pub label: Option<Arc<str>>,
+    /// Where the kernel tells of it.
+    pub input: InputId,
     time: Option<Stamp>,
 }
 
@@ -73,8 +75,8 @@ pub fn addresses(sources: &[Arc<Source>], files: &[FileHint]) -> Aliases {
 }
 
 /// Records that name rank and pid of one process on lines of their own, as torchrun's summary does.
-pub fn ranks_with_pids(sources: &[Arc<Source>]) -> Vec<Victim> {
-    let mut pairs: Vec<Victim> = Vec::new();
+pub fn ranks_with_pids(sources: &[Arc<Source>]) -> Vec<(InputId, Victim)> {
+    let mut pairs: Vec<(InputId, Victim)> = Vec::new();
     for source in sources {
         let events: Vec<&Event> = source.harvest.events.iter().collect();
         for (at, event) in events.iter().enumerate() {
@@ -95,8 +97,9 @@ pub fn ranks_with_pids(sources: &[Arc<Source>]) -> Vec<Victim> {
                 node,
                 ..told.clone()
             };
-            if !pairs.contains(&pair) {
-                pairs.push(pair);
+            let told = (source.input, pair);
+            if !pairs.contains(&told) {
+                pairs.push(told);
             }
         }
     }
@@ -116,6 +119,7 @@ pub fn killed_by_kernel(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<Kille
             killed.push(Killed {
                 pid,
                 label: event.victim.label.clone(),
+                input: event.place.input,
                 time: event.place.time.clone(),
             });
         }
@@ -123,13 +127,11 @@ pub fn killed_by_kernel(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<Kille
     killed
 }
 
-/// The processes that a parent or an agent tells to have ended by SIGKILL, and when it noticed.
-pub fn ended_by_sigkill(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<(Victim, Option<Stamp>)> {
+/// What parents and agents tell of processes that ended by SIGKILL.
+pub fn ended_by_sigkill<'s>(catalog: &Catalog, sources: &'s [Arc<Source>]) -> impl Iterator<Item = &'s Event> {
     events(sources)
         .filter(|e| !is_kernel(catalog, e) && e.exit == Some(ExitStatus::Signal(9)))
         .filter(|e| !e.victim.is_empty())
-        .map(|e| (e.victim.clone(), e.place.time.clone()))
-        .collect()
 }
 
 /// Settings that give a launch more than one rank.

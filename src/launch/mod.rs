@@ -7,6 +7,7 @@
 pub mod arrival;
 pub mod attempts;
 pub mod clocks;
+pub mod clusters;
 pub mod differences;
 pub mod files;
 pub mod folders;
@@ -30,7 +31,7 @@ use crate::event::{Event, InputId};
 use clocks::Clocks;
 use machine::{Engine, Machine};
 use order::{Moment, Within};
-use processes::{ProcessId, Processes};
+use processes::{ProcessId, Processes, Teller};
 use rounds::Rounds;
 use servers::Servers;
 
@@ -61,6 +62,14 @@ pub struct Placed {
 }
 
 impl Placed {
+    /// Who tells of it.
+    pub fn teller(&self) -> Teller {
+        Teller {
+            input: self.event.place.input,
+            attempt: self.attempt,
+        }
+    }
+
     /// Where it stands, given its place in the common order.
     pub fn moment(&self, index: usize) -> Moment {
         Moment {
@@ -175,11 +184,9 @@ impl Launches {
             .filter_map(|i| self.events.get(i))
             .map(|p| p.process.0)
             .collect();
-        let victims = self
-            .of_attempt(attempt)
-            .filter_map(|i| self.events.get(i))
-            .map(|p| &p.event.victim);
-        active.extend(victims.filter_map(|v| self.processes.find(v, attempt)).map(|p| p.0));
+        let told = self.of_attempt(attempt).filter_map(|i| self.events.get(i));
+        let victims = told.filter_map(|p| self.processes.find(&p.event.victim, p.teller()));
+        active.extend(victims.map(|p| p.0));
         active
     }
 

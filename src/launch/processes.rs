@@ -104,6 +104,15 @@ pub struct Process {
     pub ray_worker: bool,
     /// Whether it turned out to be another entry of the table.
     pub absorbed: bool,
+    /// The round it is of, where pids may come again in another.
+    scope: Option<usize>,
+}
+
+impl Process {
+    /// Whether it may be one that a round tells of.
+    fn may_be_of(&self, round: Option<usize>) -> bool {
+        self.scope.is_none() || round.is_none() || self.scope == round
+    }
 }
 
 /// Addresses that a node gives as its own, and the node's name.
@@ -119,17 +128,34 @@ pub struct Processes {
     by_speaker: HashMap<(InputId, Arc<Speaker>), ProcessId>,
     /// What to call the inputs by, where nothing else tells processes apart.
     files: HashMap<InputId, String>,
+    /// The rounds of the inputs, where pids may come again in another.
+    scopes: HashMap<InputId, usize>,
     fallback: ProcessId,
     /// The attempts in which each process is heard, where there are several.
     heard_in: HashMap<ProcessId, BTreeSet<usize>>,
 }
 
+/// Who tells of a process: an input, in an attempt.
+#[derive(Debug, Clone, Copy)]
+pub struct Teller {
+    /// The input.
+    pub input: InputId,
+    /// The attempt; 0 where attempts are not yet told apart.
+    pub attempt: usize,
+}
+
+impl From<InputId> for Teller {
+    fn from(input: InputId) -> Self {
+        Self { input, attempt: 0 }
+    }
+}
+
 /// Key by which speakers are the same process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
-    Pid(Option<Arc<str>>, i64),
-    Label(Option<Arc<str>>, Arc<str>),
-    Rank(u32),
+    Pid(Option<usize>, Option<Arc<str>>, i64),
+    Label(Option<usize>, Option<Arc<str>>, Arc<str>),
+    Rank(Option<usize>, u32),
     Main(InputId, Option<Arc<str>>),
 }
 
@@ -143,17 +169,22 @@ impl Processes {
             list: Vec::new(),
             by_speaker: HashMap::new(),
             files: short_names(sources),
+            scopes: HashMap::new(),
             fallback: ProcessId(0),
             heard_in: HashMap::new(),
         };
+        for (at, source) in sources.iter().enumerate() {
+            table.scopes.extend(rounds.scope(at).map(|scope| (source.input, scope)));
+        }
         let mut by_key: HashMap<Key, ProcessId> = HashMap::new();
         // A pid that only one node has is that process, also where a line names no node.
-        let mut nodes_of_pid: HashMap<i64, Vec<Arc<str>>> = HashMap::new();
+        let mut nodes_of_pid: HashMap<(Option<usize>, i64), Vec<Arc<str>>> = HashMap::new();
         for (source, file) in sources.iter().zip(&files) {
             for heard in &source.harvest.heard {
                 let node = table.node_of(&heard.speaker, file);
                 if let (Some(pid), Some(node)) = (heard.speaker.pid, node) {
-                    let nodes = nodes_of_pid.entry(pid).or_default();
+                    let scope = table.scope(source.input);
+                    let nodes = nodes_of_pid.entry((scope, pid)).or_default();
                     if !nodes.contains(&node) {
                         nodes.push(node);
                     }
@@ -163,7 +194,8 @@ impl Processes {
         for (source, file) in sources.iter().zip(&files) {
             for heard in &source.harvest.heard {
                 let node = table.node_of(&heard.speaker, file);
-                let key = key(&heard.speaker, file, source.input, node, &nodes_of_pid);
+                let scope = table.scope(source.input);
+                let key = key(&heard.speaker, file, (source.input, scope), node, &nodes_of_pid);
                 let id = *by_key
                     .entry(key)
                     .or_insert_with(|| table.add(&heard.speaker, file, source.input));
@@ -182,8 +214,8 @@ impl Processes {
         table.link_ranks();
         table.join_by_rank();
         table.join_daemons();
-        for pair in links::ranks_with_pids(sources) {
-            table.join_pair(&pair);
+        for (teller, pair) in links::ranks_with_pids(sources) {
+            table.join_pair(&pair, teller.into());
         }
         table.link_kernel_pids(catalog, sources);
         table.leave_pids_to_labels();
@@ -199,6 +231,11 @@ impl Processes {
         let service = speaker.container.clone().filter(|name| is_node_name(name));
         let node = speaker.node.clone().or(service).or_else(|| file.node.clone())?;
         Some(self.aliases.get(&node).cloned().unwrap_or(node))
+    }
+
+    /// The round that an input is of, where pids may come again in another.
+    fn scope(&self, input: InputId) -> Option<usize> {
+        self.scopes.get(&input).copied()
     }
 
     /// All processes in order of first appearance.
@@ -243,9 +280,9 @@ impl Processes {
         }
     }
 
-    /// The process that a line of an attempt tells of, if exactly one fits what it names.
-    pub fn find(&self, victim: &Victim, attempt: usize) -> Option<ProcessId> {
-        let fitting = self.fitting(victim, attempt);
+    /// The process that a line tells of, if exactly one fits what it names.
+    pub fn find(&self, victim: &Victim, teller: Teller) -> Option<ProcessId> {
+        let fitting = self.fitting(victim, teller);
         let on_node = |id: &&ProcessId| self.get(**id).node == victim.node;
         let one = |ids: &[ProcessId]| match ids {
             [id] => Some(*id),
@@ -255,14 +292,16 @@ impl Processes {
         one(&named).or_else(|| one(&fitting))
     }
 
-    /// All processes that could be the one a line of an attempt tells of: what either does not name cannot differ.
-    fn fitting(&self, victim: &Victim, attempt: usize) -> Vec<ProcessId> {
+    /// All processes that could be the one a line tells of: what either does not name cannot differ.
+    fn fitting(&self, victim: &Victim, teller: Teller) -> Vec<ProcessId> {
         if victim.is_empty() {
             return Vec::new();
         }
+        let scope = self.scope(teller.input);
         let fits = |p: &Process| {
             let told = victim.node.as_ref().map(|n| self.aliases.get(n).unwrap_or(n));
             let node = told.is_none() || p.node.is_none() || told == p.node.as_ref();
+            let node = node && p.may_be_of(scope);
             if let Some(pid) = victim.pid {
                 return node && p.pid == Some(pid);
             }
@@ -281,6 +320,7 @@ impl Processes {
         let fitting: Vec<ProcessId> = all.filter(|(_, p)| fits(p)).map(|(i, _)| ProcessId(i)).collect();
         if fitting.is_empty() {
             let linked = victim.pid.and_then(|pid| self.host_pids.get(&pid));
+            let linked = linked.filter(|id| self.get(**id).may_be_of(scope));
             return linked.copied().into_iter().collect();
         }
         if victim.pid.is_some() || self.heard_in.is_empty() {
@@ -289,7 +329,7 @@ impl Processes {
         let attempts = |id: &ProcessId| self.heard_in.get(id);
         let (here, others): (Vec<_>, Vec<_>) = fitting
             .into_iter()
-            .partition(|id| attempts(id).is_some_and(|all| all.contains(&attempt)));
+            .partition(|id| attempts(id).is_some_and(|all| all.contains(&teller.attempt)));
         if !here.is_empty() {
             return here;
         }
@@ -298,11 +338,11 @@ impl Processes {
 
     /// The process a line tells of, added to the table if no line of its own is in the log. None where several fit:
     /// one more of the same name would only hide them.
-    pub fn find_or_add(&mut self, victim: &Victim, attempt: usize) -> Option<ProcessId> {
-        if let Some(found) = self.find(victim, attempt) {
+    pub fn find_or_add(&mut self, victim: &Victim, teller: Teller) -> Option<ProcessId> {
+        if let Some(found) = self.find(victim, teller) {
             return Some(found);
         }
-        if !victim.is_named() || !self.fitting(victim, attempt).is_empty() {
+        if !victim.is_named() || !self.fitting(victim, teller).is_empty() {
             return None;
         }
         if let Some(found) = self.of_local_rank(victim) {
@@ -318,11 +358,13 @@ impl Processes {
             explicit: true,
             ..Speaker::default()
         };
+        let scope = self.scope(teller.input);
         let id = self.add(&speaker, &FileHint::default(), InputId(0));
         if !self.heard_in.is_empty() {
-            self.note_attempts([(id, attempt)].into_iter());
+            self.note_attempts([(id, teller.attempt)].into_iter());
         }
         if let Some(process) = self.list.get_mut(id.0) {
+            process.scope = scope;
             if process.role != ProcessRole::RayDaemon {
                 process.role = process.role.max(ProcessRole::Worker);
             }
@@ -353,6 +395,7 @@ impl Processes {
             by_file: file.label.is_some() || file.rank.is_some() || file.local.is_some(),
             ray_worker: false,
             absorbed: false,
+            scope: self.scope(input),
         });
         let id = ProcessId(self.list.len() - 1);
         self.update(id, speaker, file, &Identity::default());
@@ -414,7 +457,7 @@ impl Processes {
 
     /// Gives each process an id that says who it is, unique within the report.
     fn name(&mut self) {
-        let mut used: HashMap<String, usize> = HashMap::new();
+        let mut used: HashMap<(Option<usize>, String), usize> = HashMap::new();
         let main = ProcessRole::Main.id();
         let several = self
             .list
@@ -437,7 +480,8 @@ impl Processes {
             } else if let Some(file) = self.files.get(&process.last_line.0).filter(|_| name == main) {
                 name = format!("{name} in {file}");
             }
-            let count = used.entry(name.clone()).or_default();
+            // A report is on one round, and so are the names in it.
+            let count = used.entry((process.scope, name.clone())).or_default();
             *count += 1;
             process.id = if *count > 1 { format!("{name} #{count}") } else { name };
         }
@@ -466,27 +510,27 @@ fn short_names(sources: &[Arc<Source>]) -> HashMap<InputId, String> {
 fn key(
     speaker: &Speaker,
     file: &FileHint,
-    input: InputId,
+    (input, scope): (InputId, Option<usize>),
     node: Option<Arc<str>>,
-    nodes: &HashMap<i64, Vec<Arc<str>>>,
+    nodes: &HashMap<(Option<usize>, i64), Vec<Arc<str>>>,
 ) -> Key {
     // A line without a pid in a process's own file is that process's, whatever label it carries.
     let own_file = file.pid.filter(|_| speaker.pid.is_none());
     if let Some(pid) = speaker.pid.or(own_file) {
-        let node = match nodes.get(&pid).map(Vec::as_slice) {
+        let node = match nodes.get(&(scope, pid)).map(Vec::as_slice) {
             Some([only]) => Some(only.clone()),
             _ => node,
         };
-        return Key::Pid(node, pid);
+        return Key::Pid(scope, node, pid);
     }
     if let Some(label) = &speaker.label {
-        return Key::Label(node.or_else(|| speaker.container.clone()), label.clone());
+        return Key::Label(scope, node.or_else(|| speaker.container.clone()), label.clone());
     }
     if let Some(rank) = speaker.rank.or(file.places(speaker).0) {
-        return Key::Rank(rank);
+        return Key::Rank(scope, rank);
     }
     if let Some(label) = &file.label {
-        return Key::Label(node, label.clone());
+        return Key::Label(scope, node, label.clone());
     }
     Key::Main(input, node.or_else(|| speaker.container.clone()))
 }

@@ -4,9 +4,10 @@
 //! different engines, versions or models, or far apart in time. A rank's file, a node's file, a kernel log or a Ray
 //! session is no launch of its own and stays with the launch that it fits, if it fits one. Never judges a launch.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::clusters::{self, Cluster};
 use super::files::layout_keys;
 use super::{Launches, Source};
 use crate::catalog::Catalog;
@@ -34,6 +35,8 @@ pub struct Group {
     pub members: Vec<usize>,
     /// The launches that its inputs show, as many as are compared.
     owns: Vec<Own>,
+    /// Which of several Ray clusters its inputs are of, and when these ran.
+    clusters: BTreeMap<usize, Option<Span>>,
     hosts: BTreeSet<Arc<str>>,
     span: Option<Span>,
     failed: bool,
@@ -116,10 +119,19 @@ impl Own {
 /// The incidents that the sources hold, the largest first; of equally large ones, one that failed goes first, and the
 /// latest. Inputs that tell of no launch come last.
 pub fn groups(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<Group> {
-    let views: Vec<View> = sources.iter().map(|s| View::of(catalog, s)).collect();
-    let mut parts = linked(&views);
+    let mut views: Vec<View> = sources.iter().map(|s| View::of(catalog, s)).collect();
+    let clusters = clusters::several(sources);
+    for (number, cluster) in clusters.iter().enumerate() {
+        for &at in &cluster.sources {
+            if let Some(view) = views.get_mut(at) {
+                view.cluster = Some(number);
+                view.keys.push(format!("cluster {number}"));
+            }
+        }
+    }
+    let mut parts = linked(&views, &clusters);
     // Parts with a launch of their own come first: the others go where they fit.
-    parts.sort_by_key(|part| (part.mute, part.owns.is_empty()));
+    parts.sort_by_key(|part| (part.mute, part.owns.is_empty(), part.clusters.is_empty()));
     let mut groups: Vec<Group> = Vec::new();
     for part in parts {
         let fit = if part.owns.is_empty() {
@@ -172,14 +184,22 @@ impl Group {
     }
 
     fn conflicts(&self, other: &Self) -> bool {
-        let pairs = self.owns.iter().flat_map(|a| other.owns.iter().map(move |b| (a, b)));
-        pairs.into_iter().any(|(a, b)| a.conflicts(b))
+        let mut owns = self.owns.iter().flat_map(|a| other.owns.iter().map(move |b| (a, b)));
+        let clusters = &other.clusters;
+        let mut clusters = self.clusters.iter().flat_map(|a| clusters.iter().map(move |b| (a, b)));
+        // Clusters one after the other are attempts; what runs beside another cluster is another launch.
+        let apart = |a: Option<&Span>, b: Option<&Span>| {
+            let beside = a.zip(b).and_then(|(a, b)| clusters::overlap(a, b));
+            beside.unwrap_or(true) || far(a, b)
+        };
+        owns.any(|(a, b)| a.conflicts(b)) || clusters.any(|((n, a), (m, b))| n != m && apart(a.as_ref(), b.as_ref()))
     }
 
     fn take(&mut self, other: Self) {
         self.members.extend(other.members);
         let room = MAX_COMPARED.saturating_sub(self.owns.len());
         self.owns.extend(other.owns.into_iter().take(room));
+        self.clusters.extend(other.clusters);
         self.hosts.extend(other.hosts);
         self.span = match (self.span.take(), other.span) {
             (Some(a), Some(b)) => Some(both(a, b)),
@@ -215,6 +235,8 @@ fn later(a: Stamp, b: Stamp) -> Stamp {
 /// What one source says that tells whose it is.
 struct View {
     own: Option<Own>,
+    /// Which of several Ray clusters it is of.
+    cluster: Option<usize>,
     span: Option<Span>,
     keys: Vec<String>,
     hosts: BTreeSet<Arc<str>>,
@@ -244,6 +266,7 @@ impl View {
         keys.dedup();
         Self {
             own: own_launch(catalog, source),
+            cluster: None,
             mute: source.harvest.events.is_empty(),
             span,
             keys,
@@ -335,27 +358,23 @@ fn far(a: Option<&Span>, b: Option<&Span>) -> bool {
 }
 
 /// Sources that name the same process, meeting point or folder of one launch.
-fn linked(views: &[View]) -> Vec<Group> {
+fn linked(views: &[View], clusters: &[Cluster]) -> Vec<Group> {
     let mut of: Vec<usize> = (0..views.len()).collect();
     let mut first: HashMap<&str, usize> = HashMap::new();
     for (index, view) in views.iter().enumerate() {
         for key in &view.keys {
             let &mut other = first.entry(key).or_insert(index);
             // A session, or a log in parts, may last for months; pids, addresses and names of nodes come again.
-            let lasts = key.starts_with("session ") || key.starts_with("output ");
+            let lasts = ["session ", "cluster ", "output "].iter().any(|of| key.starts_with(of));
             let unlike = |o: &View| {
-                o.own
-                    .as_ref()
-                    .zip(view.own.as_ref())
-                    .is_some_and(|(a, b)| a.is_other_engine(b))
+                let owns = o.own.as_ref().zip(view.own.as_ref());
+                let clusters = o.cluster.zip(view.cluster);
+                owns.is_some_and(|(a, b)| a.is_other_engine(b)) || clusters.is_some_and(|(a, b)| a != b)
             };
             let apart = |o: &View| !lasts && far(o.span.as_ref(), view.span.as_ref()) || unlike(o);
             let apart = views.get(other).is_some_and(apart);
             if other != index && !apart {
-                let (a, b) = (root(&of, other), root(&of, index));
-                if let Some(slot) = of.get_mut(a.max(b)) {
-                    *slot = a.min(b);
-                }
+                unite(&mut of, other, index);
             }
         }
     }
@@ -368,6 +387,9 @@ fn linked(views: &[View]) -> Vec<Group> {
         parts.entry(root(&of, index)).or_insert_with(none).take(Group {
             members: vec![index],
             owns: view.own.iter().cloned().collect(),
+            clusters: (view.cluster.into_iter())
+                .filter_map(|number| Some((number, clusters.get(number)?.span.clone())))
+                .collect(),
             hosts: view.hosts.clone(),
             span: view.span.clone(),
             failed: view.failed,
@@ -380,11 +402,20 @@ fn linked(views: &[View]) -> Vec<Group> {
     parts
 }
 
-fn root(of: &[usize], mut at: usize) -> usize {
+/// The first of those that one is united with.
+pub(super) fn root(of: &[usize], mut at: usize) -> usize {
     while let Some(&up) = of.get(at).filter(|up| **up != at) {
         at = up;
     }
     at
+}
+
+/// Unites two, and all that either is united with.
+pub(super) fn unite(of: &mut [usize], a: usize, b: usize) {
+    let (a, b) = (root(of, a), root(of, b));
+    if let Some(slot) = of.get_mut(a.max(b)) {
+        *slot = a.min(b);
+    }
 }
 
 /// Where inputs without a launch of their own go: to the launch on their host, else to the one that is nearest in time.
@@ -393,9 +424,10 @@ fn best_fit(groups: &[Group], part: &Group) -> Option<usize> {
     let near = |group: &Group| !far(group.span.as_ref(), part.span.as_ref());
     let on_host = |group: &Group| !group.hosts.is_disjoint(&part.hosts);
     if let [only] = groups {
-        return (part.mute || near(only)).then_some(0);
+        return (part.mute || near(only) && !only.conflicts(part)).then_some(0);
     }
-    let rated = groups.iter().enumerate().filter(|(_, g)| !part.mute && near(g));
+    let fits = |group: &Group| !part.mute && near(group) && !group.conflicts(part);
+    let rated = groups.iter().enumerate().filter(|(_, g)| fits(g));
     let mut rated: Vec<(bool, f64, usize)> = rated
         .map(|(at, group)| {
             let gap = gap(group.span.as_ref(), part.span.as_ref());

@@ -2,13 +2,15 @@
 //!
 //! Owns the order of whole launches that were written to files of their own: `run1.log`, `run2.log`. They are attempts
 //! where one ends before the next begins, by the stamps of both, and neither says that it is another node of the other.
+//! So are the sessions of Ray clusters that ran one after the other, each with the launch that ran on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Source;
+use super::clusters::{self, Cluster, overlap};
 use super::files::{FileHint, output, part_in_name};
-use super::relation::{Own, Span, own_launch};
+use super::relation::{Own, Span, both, own_launch, span};
 use super::servers::Servers;
 use crate::catalog::Catalog;
 
@@ -25,6 +27,10 @@ pub struct Rounds {
     /// Of each source, in the order of the sources; none where it shows no launch of its own.
     of: Vec<Option<usize>>,
     count: usize,
+    /// Of each source, which of several clusters it is of.
+    clusters: Vec<Option<usize>>,
+    /// Whether clusters of their own tell the rounds apart.
+    by_cluster: bool,
     servers: Servers,
 }
 
@@ -44,11 +50,19 @@ impl Rounds {
         let mut rounds = Self {
             of: vec![None; sources.len()],
             count: 1,
-            servers: Servers::default(),
+            ..Self::default()
         };
         if sources.len() < 2 {
             return rounds;
         }
+        rounds.of_outputs(catalog, sources);
+        rounds.of_clusters(sources);
+        rounds
+    }
+
+    /// Launches that were written to files of their own.
+    fn of_outputs(&mut self, catalog: &Catalog, sources: &[Arc<Source>]) {
+        let rounds = self;
         let mut outputs: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (at, source) in sources.iter().enumerate() {
             outputs.entry(output(&source.name)).or_default().push(at);
@@ -63,11 +77,11 @@ impl Rounds {
         }
         // Where two stamps cannot be compared, there is no order to speak of.
         let Some(base) = wholes.first().map(|w| w.span.0.clone()) else {
-            return rounds;
+            return;
         };
         let seconds = |w: &Whole| w.span.0.seconds_since(&base);
         if wholes.iter().any(|w| seconds(w).is_none()) {
-            return rounds;
+            return;
         }
         wholes.sort_by(|a, b| seconds(a).unwrap_or(0.0).total_cmp(&seconds(b).unwrap_or(0.0)));
         let mut round = 0;
@@ -94,7 +108,88 @@ impl Rounds {
             }
         }
         rounds.count = round + 1;
-        rounds
+    }
+
+    /// Clusters of their own, each with what ran on it. What ran on several, and a cluster that several launches ran on
+    /// one after the other, was there all the time: then time alone tells.
+    fn of_clusters(&mut self, sources: &[Arc<Source>]) {
+        let clusters = clusters::several(sources);
+        if clusters.is_empty() {
+            return;
+        }
+        self.clusters = vec![None; sources.len()];
+        for (number, cluster) in clusters.iter().enumerate() {
+            for &at in &cluster.sources {
+                if let Some(slot) = self.clusters.get_mut(at) {
+                    *slot = Some(number);
+                }
+            }
+        }
+        let Some(units) = self.units(sources, &clusters) else {
+            return;
+        };
+        let mut in_order = units.iter().zip(units.iter().skip(1));
+        let apart = in_order.all(|((a, _), (b, _))| overlap(a, b) == Some(false));
+        if units.len() < 2 || !apart {
+            return;
+        }
+        self.by_cluster = true;
+        self.count = units.len();
+        self.of = vec![None; sources.len()];
+        for (round, (_, members)) in units.iter().enumerate() {
+            for &at in members {
+                if let Some(slot) = self.of.get_mut(at) {
+                    *slot = Some(round);
+                }
+            }
+        }
+        // An output without a launch of its own is of the cluster during whose life it was written.
+        let free = self.of.iter_mut().zip(sources).filter(|(of, _)| of.is_none());
+        for (of, source) in free {
+            *of = span(source).and_then(|own| match beside(&units, &own).as_slice() {
+                [only] => Some(*only),
+                _ => None,
+            });
+        }
+    }
+
+    /// The clusters in order of time, each with the outputs that were written during its life; an output during whose
+    /// life none ran stands for itself. None where they do not fit together one to one.
+    fn units(&self, sources: &[Arc<Source>], clusters: &[Cluster]) -> Option<Vec<Unit>> {
+        let mut units: Vec<Unit> = Vec::new();
+        for cluster in clusters {
+            units.push((cluster.span.clone()?, cluster.sources.clone()));
+        }
+        let mut rounds: BTreeMap<usize, (Option<Span>, Vec<usize>)> = BTreeMap::new();
+        for (at, (round, source)) in self.of.iter().zip(sources).enumerate() {
+            let Some(round) = round else { continue };
+            let (all, members) = rounds.entry(*round).or_default();
+            *all = all.take().into_iter().chain(span(source)).reduce(both);
+            members.push(at);
+        }
+        let mut alone = Vec::new();
+        let mut taken: BTreeSet<usize> = BTreeSet::new();
+        for (own, members) in rounds.into_values() {
+            let own = own?;
+            match beside(&units, &own).as_slice() {
+                [] => alone.push((own, members)),
+                [only] if taken.insert(*only) => {
+                    if let Some((all, sources)) = units.get_mut(*only) {
+                        *all = both(all.clone(), own);
+                        sources.extend(members);
+                    }
+                }
+                _ => return None,
+            }
+        }
+        units.extend(alone);
+        let base = units.first()?.0.0.clone();
+        let seconds = |unit: &Unit| unit.0.0.seconds_since(&base);
+        if units.iter().any(|unit| seconds(unit).is_none()) {
+            return None;
+        }
+        units.sort_by(|a, b| seconds(a).unwrap_or(0.0).total_cmp(&seconds(b).unwrap_or(0.0)));
+        Some(units)
     }
 
     /// Number of rounds, at least 1.
@@ -107,10 +202,35 @@ impl Rounds {
         self.servers
     }
 
+    /// Which of several clusters a source is of.
+    pub(super) fn cluster(&self, source: usize) -> Option<usize> {
+        self.clusters.get(source).copied().flatten()
+    }
+
+    /// Whether sessions of their own tell the rounds apart: a source in one shows only a part of its launches.
+    pub(super) fn by_cluster(&self) -> bool {
+        self.by_cluster
+    }
+
+    /// The round in which alone the pids of a source are those of its processes: each session may be one of a container
+    /// of its own, which counts from 1 again.
+    pub(super) fn scope(&self, source: usize) -> Option<usize> {
+        self.round(source).filter(|_| self.by_cluster)
+    }
+
     /// The round of a source.
     pub fn round(&self, source: usize) -> Option<usize> {
         self.of.get(source).copied().flatten()
     }
+}
+
+/// When a cluster ran, with the sources that are of it.
+type Unit = (Span, Vec<usize>);
+
+/// The units that ran when something else did.
+fn beside(units: &[Unit], own: &Span) -> Vec<usize> {
+    let ran = |(_, (span, _)): &(usize, &Unit)| overlap(span, own) == Some(true);
+    units.iter().enumerate().filter(ran).map(|(at, _)| at).collect()
 }
 
 fn whole(catalog: &Catalog, sources: &[Arc<Source>], parts: Vec<usize>) -> Option<Whole> {

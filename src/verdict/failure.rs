@@ -279,12 +279,12 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         .signature(catalog, index)
         .is_some_and(|s| s.def.program == "torch");
     if let Some(pid) = victim.pid.filter(|_| of_agent)
-        && launches.processes.find(&victim, placed.attempt).is_none()
+        && launches.processes.find(&victim, placed.teller()).is_none()
         && let Some(own) = lone_rank(launches, event.place.input, pid)
     {
         launches.processes.note_pid(own, pid);
     }
-    let told_of = launches.processes.find_or_add(&victim, placed.attempt);
+    let told_of = launches.processes.find_or_add(&victim, placed.teller());
     failure.process = told_of.unwrap_or(placed.process);
     failure.of_another = told_of.is_none() && victim.is_named();
     if failure.worth == Worth::Strong

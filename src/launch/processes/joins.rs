@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use super::super::names::is_of_launches;
 use super::super::{Source, links};
-use super::{Process, ProcessId, ProcessRole, Processes, same_label};
+use super::{Process, ProcessId, ProcessRole, Processes, Teller, same_label};
 use crate::catalog::Catalog;
 use crate::event::{Coords, Victim};
 use crate::time::Stamp;
 
 impl Processes {
     /// A record that names rank and pid of one process joins what is known under either.
-    pub(super) fn join_pair(&mut self, pair: &Victim) {
+    pub(super) fn join_pair(&mut self, pair: &Victim, teller: Teller) {
         let (Some(pid), Some(rank)) = (pair.pid, pair.rank) else {
             return;
         };
@@ -24,7 +24,8 @@ impl Processes {
             let first = found.next().map(|(i, _)| i);
             (first, found.next().is_some())
         };
-        let node = |p: &Process| p.node.is_none() || pair.node.is_none() || p.node == pair.node;
+        let scope = self.scope(teller.input);
+        let node = |p: &Process| (p.node.is_none() || pair.node.is_none() || p.node == pair.node) && p.may_be_of(scope);
         let (by_pid, pids) = one(&|p| p.pid == Some(pid) && node(p) && p.rank.is_none_or(|r| r == rank));
         let (by_rank, ranks) = one(&|p| p.rank == Some(rank) && node(p) && p.pid.is_none_or(|p| p == pid));
         if pids || ranks {
@@ -33,7 +34,7 @@ impl Processes {
         match (by_pid, by_rank) {
             (Some(a), Some(b)) if a != b => self.absorb(&[(b, a)]),
             (None, None) => {
-                self.find_or_add(pair, 0);
+                self.find_or_add(pair, teller);
                 return;
             }
             _ => {}
@@ -121,8 +122,7 @@ impl Processes {
             return;
         }
         let dead: Vec<(ProcessId, Option<Stamp>)> = links::ended_by_sigkill(catalog, sources)
-            .into_iter()
-            .filter_map(|(victim, time)| Some((self.find_or_add(&victim, 0)?, time)))
+            .filter_map(|e| Some((self.find_or_add(&e.victim, e.place.input.into())?, e.place.time.clone())))
             .collect();
         let known_dead: BTreeSet<ProcessId> = dead
             .iter()
@@ -130,7 +130,11 @@ impl Processes {
             .filter(|id| !killed.iter().any(|k| self.get(*id).pid == Some(k.pid)))
             .collect();
         for kill in &unknown {
+            let scope = self.scope(kill.input);
             let by_name: Vec<ProcessId> = self.named_like(kill);
+            let known_dead: Vec<ProcessId> = (known_dead.iter().copied())
+                .filter(|id| self.get(*id).may_be_of(scope))
+                .collect();
             let target = match by_name.as_slice() {
                 [only] => Some(*only),
                 _ if unknown.len() == 1
@@ -158,7 +162,8 @@ impl Processes {
             .iter()
             .enumerate()
             .filter(|(_, p)| !p.absorbed && p.role.is_engine());
-        let fits = |p: &Process| p.label.as_deref().is_some_and(|own| same_label(own, name));
+        let scope = self.scope(kill.input);
+        let fits = |p: &Process| p.may_be_of(scope) && p.label.as_deref().is_some_and(|own| same_label(own, name));
         all.filter(|(_, p)| fits(p)).map(|(i, _)| ProcessId(i)).collect()
     }
 
@@ -166,19 +171,21 @@ impl Processes {
     /// lines may be anybody's.
     pub(super) fn leave_pids_to_labels(&mut self) {
         let labelled = |p: &&Process| p.explicit || p.by_file;
-        let pids: Vec<_> = self.list.iter().filter(labelled).filter_map(|p| p.pid).collect();
+        let labelled = self.list.iter().filter(labelled);
+        let pids: Vec<_> = labelled.filter_map(|p| Some((p.scope, p.pid?))).collect();
         for bare in self.list.iter_mut().filter(|p| !p.explicit && !p.by_file) {
-            bare.pid = bare.pid.filter(|pid| !pids.contains(pid));
+            let taken = |pid: &i64| pids.iter().any(|(scope, own)| own == pid && bare.may_be_of(*scope));
+            bare.pid = bare.pid.filter(|pid| !taken(pid));
         }
     }
 
     /// Entries of one rank under different names are one process: lines that name only the rank (`[rank3]: `), those of
     /// a label that tells it (`TP3`), and those of the pid that NCCL or torch names with it.
     pub(super) fn join_by_rank(&mut self) {
-        let mut by_rank: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let mut by_rank: BTreeMap<(Option<usize>, u32), Vec<usize>> = BTreeMap::new();
         for (index, process) in self.list.iter().enumerate().filter(|(_, p)| !p.absorbed) {
             if let Some(rank) = process.rank {
-                by_rank.entry(rank).or_default().push(index);
+                by_rank.entry((process.scope, rank)).or_default().push(index);
             }
         }
         let mut joined: Vec<(usize, usize)> = Vec::new();
@@ -220,7 +227,8 @@ impl Processes {
         let daemon = |p: &Process| !p.absorbed && p.role == ProcessRole::RayDaemon && p.label.is_some();
         let all = || self.list.iter().enumerate().filter(|(_, p)| daemon(p));
         let of_pid = |bare: &Process| {
-            let same = |p: &Process| p.pid.is_some() && p.label == bare.label && p.node == bare.node;
+            let same =
+                |p: &Process| p.pid.is_some() && p.label == bare.label && p.node == bare.node && p.scope == bare.scope;
             only(all().filter(|(_, p)| same(p)).map(|(i, _)| i))
         };
         let joined: Vec<(usize, usize)> = all()
@@ -268,12 +276,13 @@ impl Processes {
             .list
             .iter()
             .filter(labelled)
-            .map(|p| (p.rank, p.node.clone()))
+            .map(|p| (p.scope, p.rank, p.node.clone()))
             .collect();
         for bare in self.list.iter_mut() {
             let unnamed = !bare.explicit && !bare.by_file && bare.label.is_none() && bare.pid.is_none();
-            let taken = |(rank, node): &(Option<u32>, Option<Arc<str>>)| {
-                *rank == bare.rank && (node.is_none() || bare.node.is_none() || *node == bare.node)
+            let taken = |(scope, rank, node): &(Option<usize>, Option<u32>, Option<Arc<str>>)| {
+                let node = node.is_none() || bare.node.is_none() || *node == bare.node;
+                *rank == bare.rank && node && bare.may_be_of(*scope)
             };
             if unnamed && bare.rank.is_some() && ranks.iter().any(taken) {
                 (bare.rank, bare.coords) = (None, Coords::default());
