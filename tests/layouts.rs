@@ -89,6 +89,28 @@ fn the_folder_of_a_session_is_that_of_its_node() {
 }
 
 #[test]
+fn the_number_of_a_model_is_no_pod() {
+    let log = Text::read("corpus/flagship-a-vllm-context-oom.d/node-b.log");
+    let kernel = "[1764072000.123456] systemd[1]: Started Session 4.\n";
+    for [name, other] in [
+        ["qwen-2.log", "dmesg.txt"],
+        ["qwen-2.log", "qwen-3.log"],
+        ["qwen-2/serve.log", "phi-4/serve.log"],
+    ] {
+        let beside = if other == "dmesg.txt" {
+            Text::new(other, kernel)
+        } else {
+            Text::new(other, log.text())
+        };
+        let report = examine_texts(&[Text::new(name, log.text()), beside]);
+        let named = nodes(&report)
+            .into_iter()
+            .filter(|node| name.contains(node) || other.contains(node));
+        assert_eq!(named.count(), 0, "{name} {other}");
+    }
+}
+
+#[test]
 fn a_rank_is_one_process_by_its_label_and_by_its_pid() {
     let node = |at: u32| {
         let mut out = format!(

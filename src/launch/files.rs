@@ -65,7 +65,9 @@ pub fn hints(catalog: &Catalog, sources: &[Arc<Source>], rounds: &Rounds) -> Vec
         ..hint(&source.name, alone)
     };
     let mut hints: Vec<FileHint> = sources.iter().map(named).collect();
-    let told = told_hosts(sources);
+    let mut told = told_hosts(sources);
+    let names = sources.iter().map(|s| bare(file_of(&s.name)));
+    told.extend(names::pods_of_sets(&names.collect()));
     for (source, hint) in sources.iter().zip(&mut hints) {
         let heard = &source.harvest.heard;
         let name = bare(file_of(&source.name));

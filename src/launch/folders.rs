@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::names;
+
 /// Folders that say how logs are kept, not whose they are.
 const OF_KEEPING: &[&str] = &["logs", "log", "old", "events", "output", "container", "containers"];
 /// Folders that hold one for each pod, node or host, whatever these are called.
@@ -50,12 +52,21 @@ pub fn apart<'a>(folders: &BTreeSet<&'a str>, is_one: fn(&str) -> bool) -> HashM
         let same = |at: &usize| parts.iter().all(|p| p.get(*at) == first.get(*at));
         (0..first.len()).take_while(same).count()
     });
-    let own = |folder: &'a str| {
+    let first = |folder: &'a str| {
         let mut parts = folder.split('/').enumerate().skip(shared);
-        let (at, part) = parts.find(|(_, part)| !OF_KEEPING.contains(part))?;
+        parts.find(|(_, part)| !OF_KEEPING.contains(part))
+    };
+    let names = folders
+        .iter()
+        .filter_map(|folder| first(folder))
+        .map(|(_, part)| pod(part));
+    let pods = names::pods_of_sets(&names.collect());
+    let own = |folder: &'a str| {
+        let (at, part) = first(folder)?;
         let above = at.checked_sub(1).and_then(|at| folder.split('/').nth(at));
         let name = pod(part);
-        let counts = is_one(name) || name != part || above.is_some_and(|above| OF_HOSTS.contains(&above));
+        let stands = name != part || above.is_some_and(|above| OF_HOSTS.contains(&above));
+        let counts = stands || is_one(name) || pods.contains(name);
         (!name.is_empty() && counts).then(|| name.to_owned())
     };
     folders.iter().map(|folder| (*folder, own(folder))).collect()

@@ -3,6 +3,7 @@
 //! Owns the forms of such names. A name that only says which part, stream, run or rank a file holds names no host. Never
 //! looks at a whole path or at other names.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 /// Words that only machines, and what stands for one, are named with.
@@ -83,7 +84,7 @@ pub fn is_node_name(text: &str) -> bool {
 }
 
 /// Whether a name can only be, or is most likely, that of a host or a pod: an address, a host with its domain, a word for
-/// machines, a pod's number or hash.
+/// machines, a pod's hash. Pods that only a number tells apart are known by each other: `pods_of_sets`.
 pub fn is_host(name: &str) -> bool {
     if is_node_name(name) || is_address(name) || is_domain(name) {
         return true;
@@ -127,23 +128,44 @@ fn is_domain(name: &str) -> bool {
     labels.len() >= 3 && top && named && labels.iter().all(label)
 }
 
-/// `llm-0` of a set, `vllm-7d9f8b6c5d-x2k4p` of a deployment.
+/// Those of several names that are of pods in sets, `llm-0` and `llm-1`: pods are counted from 0, where the number of a
+/// model, as in `qwen-2`, stands alone. `llm-0-1` is of the group that `llm-0` leads.
+pub fn pods_of_sets<'a>(names: &HashSet<&'a str>) -> HashSet<&'a str> {
+    let counted = |name: &str| {
+        let of = set_of(name);
+        of.is_some_and(|(set, number)| number == 0 || names.contains(format!("{set}-0").as_str()))
+    };
+    let led = |name: &str| set_of(name).is_some_and(|(set, _)| names.contains(set) && counted(set));
+    let is_pod = |name: &&str| counted(name) || led(name);
+    names.iter().copied().filter(is_pod).collect()
+}
+
+/// The set and the number of what is named as a pod of a set is.
+fn set_of(name: &str) -> Option<(&str, u32)> {
+    let (set, number) = name.rsplit_once('-')?;
+    let digits = number.len() <= 4 && number.bytes().all(|b| b.is_ascii_digit());
+    let named = lower(set) && set.starts_with(|c: char| c.is_ascii_alphabetic()) && !says_what_it_holds(name);
+    number.parse().ok().filter(|_| digits && named).map(|n| (set, n))
+}
+
+/// Whether a text has the letters that Kubernetes allows in names.
+fn lower(text: &str) -> bool {
+    text.bytes()
+        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// `vllm-7d9f8b6c5d-x2k4p` of a deployment.
 fn is_pod(name: &str) -> bool {
     let Some((set, last)) = name.rsplit_once('-') else {
         return false;
     };
-    let lower = |text: &str| {
-        text.bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-    };
-    let number = last.len() <= 4 && !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit());
     let hash = |text: &str, lengths: std::ops::RangeInclusive<usize>| {
         lengths.contains(&text.len()) && lower(text) && text.bytes().any(|b| b.is_ascii_digit())
     };
     let deployed = set
         .rsplit_once('-')
         .is_some_and(|(_, of_set)| hash(of_set, 8..=10) && last.len() == 5 && lower(last));
-    lower(set) && (number || deployed)
+    lower(set) && deployed
 }
 
 /// The label and pid of the process that a file is named for, as vLLM labels its own lines: `Worker_TP1-pid4114`.
@@ -223,10 +245,8 @@ mod tests {
             "gpu-worker-7",
             "rack1",
             "dgx03",
-            "llm-0",
             "vllm-7d9f8b6c5d-x2k4p",
             "gpu07.cluster.local",
-            "prefill-0",
         ] {
             assert!(is_host(host), "{host}");
         }
@@ -250,10 +270,25 @@ mod tests {
             "2026-11-29",
             "0",
             "qwen",
+            "qwen-2",
             "tp-0",
         ] {
             assert!(!is_host(other), "{other}");
         }
+    }
+
+    #[test]
+    fn pods_of_a_set_are_counted_from_zero() {
+        let pods = |names: &[&'static str]| {
+            let pods = pods_of_sets(&names.iter().copied().collect());
+            let mut pods: Vec<&str> = pods.into_iter().collect();
+            pods.sort_unstable();
+            pods
+        };
+        assert_eq!(pods(&["llm-0", "llm-1", "dmesg"]), ["llm-0", "llm-1"]);
+        assert_eq!(pods(&["prefill-0", "decode-0"]), ["decode-0", "prefill-0"]);
+        assert_eq!(pods(&["llm-0", "llm-0-1", "llm-0-2"]), ["llm-0", "llm-0-1", "llm-0-2"]);
+        assert!(pods(&["qwen-2", "llama-3", "llama-3-8", "run-0", "2026-0"]).is_empty());
     }
 
     #[test]
