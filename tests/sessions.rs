@@ -182,6 +182,32 @@ fn the_raylet_that_died_is_named_and_not_who_missed_it() {
     );
 }
 
+#[test]
+fn raylets_in_one_folder_are_of_the_nodes_that_they_name_themselves() {
+    let start = |ip: &str| JOINED.replace("10.0.0.1", ip);
+    let fate = line("14:15:24,683", "raylet", 226, 'E', FATE);
+    let flat = |first: &str, second: &str| {
+        let one = raylet("14:11:02,100", 91, first) + &raylet("14:15:14,619", 91, STOP);
+        examine_texts(&[
+            Text::new("s/logs/raylet.out", one),
+            Text::new("s/logs/raylet.1.out", raylet("14:11:04,100", 226, second) + &fate),
+        ])
+    };
+    // The stop of one node is none of the other's.
+    let report = flat(&start("10.0.0.1"), &start("10.0.0.2"));
+    let root = root_process(&report);
+    assert_eq!((root.pid, root.node.as_deref()), (Some(226), Some("10.0.0.2")));
+    assert_eq!(
+        report.headline,
+        "The raylet (10.0.0.2) died, and with it all Ray workers of its node"
+    );
+    // Whose logs do not say where they ran, and who runs twice on one host, has no name of a node.
+    for second in [start("10.0.0.1"), "Starting raylet".to_owned()] {
+        let report = flat(&start("10.0.0.1"), &second);
+        assert!(report.processes.iter().all(|p| p.node.is_none()));
+    }
+}
+
 /// A line of an event file, whose message has its line ends spelled out.
 fn event(pid: u32, used: &str, name: &str) -> String {
     format!(
@@ -311,6 +337,22 @@ fn sessions_one_after_the_other_are_attempts() {
 }
 
 #[test]
+fn a_kernel_log_without_a_date_is_of_the_session_beside_which_it_lies() {
+    let kernel = "\
+[ 2654.682560] ray::RayWorkerW invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=1000
+[ 2654.685198] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/launch,task_memcg=/launch,task=ray::RayWorkerW,pid=5719,uid=0
+[ 2654.685263] Memory cgroup out of memory: Killed process 5719 (ray::RayWorkerW) total-vm:3614096kB, anon-rss:2075616kB, file-rss:42424kB, shmem-rss:0kB, UID:0 pgtables:4452kB oom_score_adj:1000
+";
+    let own = [session("a.d", A, 6), vec![Text::new("a.d/dmesg.txt", kernel)]].concat();
+    assert_eq!(examine_texts(&own).cause.unwrap().id, "host-mem.oom-killer");
+    let report = examine_texts(&[own, session("b.d", B, 20)].concat());
+    assert_eq!(
+        attempts(&report),
+        [("failed", Some("host-mem.oom-killer")), ("stopped", None)]
+    );
+}
+
+#[test]
 fn the_log_of_a_driver_is_of_the_session_during_which_it_was_written() {
     let mut files = [session("ray/session_A/logs", A, 6), killed("ray/session_B/logs", B, 20)].concat();
     let driver = "\
@@ -335,22 +377,6 @@ fn clusters_beside_each_other_are_launches_of_their_own() {
     assert!(report.findings.iter().any(|f| f.id == "inputs.unrelated"));
     assert!(report.examined.skipped.iter().all(|s| s.input.starts_with("prefill/")));
     assert_eq!(report.examined.skipped.len(), 3);
-}
-
-#[test]
-fn a_kernel_log_without_a_date_is_of_the_session_beside_which_it_lies() {
-    let kernel = "\
-[ 2654.682560] ray::RayWorkerW invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=1000
-[ 2654.685198] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/launch,task_memcg=/launch,task=ray::RayWorkerW,pid=5719,uid=0
-[ 2654.685263] Memory cgroup out of memory: Killed process 5719 (ray::RayWorkerW) total-vm:3614096kB, anon-rss:2075616kB, file-rss:42424kB, shmem-rss:0kB, UID:0 pgtables:4452kB oom_score_adj:1000
-";
-    let own = [session("a.d", A, 6), vec![Text::new("a.d/dmesg.txt", kernel)]].concat();
-    assert_eq!(examine_texts(&own).cause.unwrap().id, "host-mem.oom-killer");
-    let report = examine_texts(&[own, session("b.d", B, 20)].concat());
-    assert_eq!(
-        attempts(&report),
-        [("failed", Some("host-mem.oom-killer")), ("stopped", None)]
-    );
 }
 
 #[test]

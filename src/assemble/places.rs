@@ -69,7 +69,7 @@ impl Names<'_> {
             attribution: self.attribution(placed.process, process).to_owned(),
             rank: who.rank,
             coords: coords(&who.coords),
-            node: who.node.as_ref().map(ToString::to_string),
+            node: self.launches.processes.node(process).map(ToString::to_string),
             text: place.text.to_string(),
         }
     }
@@ -111,7 +111,7 @@ impl Names<'_> {
                 role: p.role.id().to_owned(),
                 rank: p.rank,
                 coords: coords(&p.coords),
-                node: p.node.as_ref().map(ToString::to_string),
+                node: self.launches.processes.node(ProcessId(i)).map(ToString::to_string),
                 pid: p.pid,
                 last_phase: died.or_else(|| machines.get(i).and_then(|m| m.last()).map(ToOwned::to_owned)),
                 exit: told.and_then(exit_text),

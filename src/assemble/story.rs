@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use crate::catalog::Catalog;
 use crate::event::InputId;
 use crate::launch::Launches;
-use crate::launch::processes::{Process, ProcessId};
+use crate::launch::processes::ProcessId;
 use crate::report::model::{Cause, Outcome};
 use crate::report::text::{capital, plural};
 use crate::verdict::Verdict;
@@ -102,11 +102,11 @@ fn failed(
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
     let node = root.and_then(|f| {
         let told = launches.events.get(f.event)?.event.victim.node.clone();
-        told.or_else(|| launches.processes.get(f.process).node.clone())
+        told.or_else(|| launches.processes.node(f.process).cloned())
     });
     let node = node.map_or_else(String::new, |node| format!(" ({node})"));
     let subject = def.and_then(|d| Some(d.subject.as_ref()?.replace("{node}", &node)));
-    let who = subject.or_else(|| root.map(|f| who(launches.processes.get(f.process), launches)));
+    let who = subject.or_else(|| root.map(|f| who(f.process, launches)));
     let who = who.unwrap_or_else(|| "The launch".to_owned());
     let what = def.map_or_else(|| format!("failed: {}", cause.title), |d| d.headline.clone());
     let mut headline = format!("{who} {what}");
@@ -202,8 +202,10 @@ fn size(gib: f64) -> String {
 }
 
 /// The process as a subject: `Rank 1 (node-b)`, `Worker_TP1`, `The launch`.
-fn who(process: &Process, launches: &Launches) -> String {
-    let node = process.node.as_deref().map_or_else(String::new, |n| format!(" ({n})"));
+fn who(process: ProcessId, launches: &Launches) -> String {
+    let node = launches.processes.node(process);
+    let node = node.map_or_else(String::new, |n| format!(" ({n})"));
+    let process = launches.processes.get(process);
     if let Some(rank) = process.rank {
         return format!("Rank {rank}{node}");
     }

@@ -22,6 +22,9 @@ use crate::time::Stamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId(pub usize);
 
+/// Label of Ray's daemon of a node.
+const RAYLET: &str = "raylet";
+
 /// What a process does in the launch, outermost first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProcessRole {
@@ -250,6 +253,18 @@ impl Processes {
     )]
     pub fn get(&self, id: ProcessId) -> &Process {
         &self.list[id.0]
+    }
+
+    /// The node of a process. Among raylets that no name tells apart, it is the address that one gives as its own.
+    pub fn node(&self, id: ProcessId) -> Option<&Arc<str>> {
+        let nameless = |p: &&Process| p.node.is_none() && p.label.as_deref() == Some(RAYLET);
+        let own = self.get(id);
+        let host = || own.identity.host.as_ref().filter(|_| nameless(&own));
+        let among = |host: &&Arc<str>| {
+            let mut raylets = self.list.iter().filter(nameless).filter(|p| !p.absorbed);
+            raylets.any(|p| p.identity.host.as_ref().is_some_and(|other| other != *host))
+        };
+        own.node.as_ref().or_else(|| host().filter(among))
     }
 
     /// One process, to note what is learnt later.

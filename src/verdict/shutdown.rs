@@ -62,7 +62,12 @@ impl Ends {
 /// Makes reports of loss the effects of an end before them, where the line that tells of the end declares so: a raylet
 /// misses the agent that was ended before it, and a head the node on which its job is done.
 pub fn demote(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &mut [Failure]) {
-    let node = |id: ProcessId| launches.processes.get(id).node.as_ref();
+    let on_one_node = |a: ProcessId, b: ProcessId| {
+        let (a, b) = (launches.processes.get(a), launches.processes.get(b));
+        // In one folder, the daemons of several nodes are told apart by their own addresses.
+        let hosts = a.identity.host.as_ref().zip(b.identity.host.as_ref());
+        a.node == b.node && hosts.is_none_or(|(a, b)| a == b)
+    };
     let Ends { ends, work } = Ends::of(catalog, launches, attempt);
     for failure in failures {
         let before = work.partition_point(|i| *i < failure.event).checked_sub(1);
@@ -74,7 +79,7 @@ pub fn demote(catalog: &Catalog, launches: &Launches, attempt: usize, failures: 
             let after = |i: usize| launches.moment(i).follows(launches.moment(end));
             // What is lost while another program is at work is no part of the end of the one before.
             let outlasted = of_program && worked.is_some_and(|i| after(*i));
-            let reaches = signature.def.shared || node(told.process) == node(failure.teller);
+            let reaches = signature.def.shared || on_one_node(told.process, failure.teller);
             reaches
                 && !outlasted
                 && after(failure.event)
