@@ -4,14 +4,14 @@
 //! program, of the last job of a cluster. Which reports of loss an end takes along, its signature declares. Never judges
 //! how the attempt ended.
 
+use std::collections::HashSet;
+
 use super::causality;
 use super::failure::{Failure, Worth};
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
 use crate::launch::Launches;
 use crate::launch::processes::{ProcessId, ProcessRole};
-
-use std::collections::HashSet;
 
 /// Settings by which a cluster names a job that begins, and one that ended.
 const JOB: &str = "ray_job";
@@ -20,7 +20,7 @@ const JOB_ENDED: &str = "ray_job_ended";
 /// The ends of an attempt, and what was done in it.
 #[derive(Default)]
 struct Ends {
-    /// The ends, as indices of their events, and whether it is only programs that ended: a cluster may outlast them.
+    /// The ends, as indices of their events, and whether only what ran on a cluster ended: that may outlast it.
     ends: Vec<(usize, bool)>,
     /// Where programs show that they are at work, as indices of events.
     work: Vec<usize>,
@@ -41,7 +41,8 @@ impl Ends {
                 continue;
             };
             if signature.def.role == Role::Stop {
-                all.ends.push((index, !by_daemon(placed.process)));
+                let of_driver = signature.def.program == "ray" && !by_daemon(placed.process);
+                all.ends.push((index, of_driver));
             }
             for (name, job) in &placed.event.settings {
                 match &**name {
@@ -72,13 +73,13 @@ pub fn demote(catalog: &Catalog, launches: &Launches, attempt: usize, failures: 
     for failure in failures {
         let before = work.partition_point(|i| *i < failure.event).checked_sub(1);
         let worked = before.and_then(|at| work.get(at));
-        let takes_along = |&(end, of_program): &(usize, bool)| {
+        let takes_along = |&(end, of_driver): &(usize, bool)| {
             let Some((told, signature)) = launches.events.get(end).zip(launches.signature(catalog, end)) else {
                 return false;
             };
             let after = |i: usize| launches.moment(i).follows(launches.moment(end));
             // What is lost while another program is at work is no part of the end of the one before.
-            let outlasted = of_program && worked.is_some_and(|i| after(*i));
+            let outlasted = of_driver && worked.is_some_and(|i| after(*i));
             let reaches = signature.def.shared || on_one_node(told.process, failure.teller);
             reaches
                 && !outlasted
