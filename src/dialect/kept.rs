@@ -3,6 +3,7 @@
 //! Owns the choice of what goes when there is too much: the beginning stays, where launches fail first, and the end
 //! stays, where the last of them does. What goes between is counted. Never looks at what an event means.
 
+use std::cmp::Reverse;
 use std::ops::Deref;
 
 use crate::event::{Event, Exception, Fact};
@@ -69,9 +70,13 @@ impl Kept {
         self.events.iter_mut()
     }
 
-    /// The events, by line.
-    pub fn into_sorted(mut self) -> Vec<Event> {
-        self.events.sort_by_key(|e| e.place.line);
+    /// The events in the order in which their lines were written, by line: in a source that is newest-first the last line
+    /// is the oldest.
+    pub fn into_sorted(mut self, newest_first: bool) -> Vec<Event> {
+        match newest_first {
+            true => self.events.sort_by_key(|e| Reverse(e.place.line)),
+            false => self.events.sort_by_key(|e| e.place.line),
+        }
         self.events
     }
 }

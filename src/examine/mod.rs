@@ -209,9 +209,10 @@ impl<'c> Examiner<'c> {
         let by_territory = !self.options.plain && profile.line_by_line();
         self.walk = by_territory.then(|| Box::new(Walk::new(Arc::clone(&self.gates))));
         (self.next, self.quiet) = (1, None);
+        let newest_first = profile.newest_first();
         self.open = Some(Open {
             peeler: Peeler::new(profile),
-            reader: Reader::new(self.catalog, id, self.budget()),
+            reader: Reader::new(self.catalog, id, self.budget()).newest_first(newest_first),
         });
         self.examined.files += 1;
     }

@@ -107,7 +107,7 @@ pub fn ranks_with_pids(sources: &[Arc<Source>]) -> Vec<(InputId, Victim)> {
 }
 
 fn near(a: &Event, b: &Event) -> bool {
-    b.place.line.saturating_sub(a.place.line) <= RECORD && a.speaker == b.speaker
+    b.place.line.abs_diff(a.place.line) <= RECORD && a.speaker == b.speaker
 }
 
 /// The processes that the kernel says it killed, each once.

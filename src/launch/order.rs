@@ -163,12 +163,8 @@ pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) ->
             *key = start.unwrap_or(f64::MIN);
         }
     }
-    keyed.sort_by(|a, b| {
-        let line = |placed: &Placed| placed.event.place.line;
-        a.0.total_cmp(&b.0)
-            .then(a.1.cmp(&b.1))
-            .then(line(&a.2).cmp(&line(&b.2)))
-    });
+    // What one source holds of one time stays in its order.
+    keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     keyed.into_iter().map(|(_, _, placed)| placed).collect()
 }
 
@@ -178,7 +174,7 @@ fn set_right(event: &Event, below: &[Event]) -> Event {
     let text = &*event.place.text;
     let again = |other: &&Event| {
         let headed = other.place.text.len() > text.len() && other.place.text.ends_with(text);
-        headed && other.signature == event.signature && other.place.line.saturating_sub(event.place.line) <= AGAIN
+        headed && other.signature == event.signature && other.place.line.abs_diff(event.place.line) <= AGAIN
     };
     let known = event.signature.and(below.get(..below.len().min(AGAIN as usize)));
     let again = known.and_then(|near| near.iter().find(again));

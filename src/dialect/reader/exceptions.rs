@@ -113,7 +113,11 @@ impl Reader<'_> {
             speaker,
             grave,
         } = block.opener;
-        let near_end = self.lines.saturating_sub(block.last_line) <= NEAR_END;
+        let left = match self.newest_first {
+            true => block.last_line.saturating_sub(1),
+            false => self.lines.saturating_sub(block.last_line),
+        };
+        let near_end = left <= NEAR_END;
         let unfinished = block.at_end && near_end && grave && kind != TracebackKind::Ignored && !block.bare;
         let mut frames = Vec::new();
         for raw in block.chain {

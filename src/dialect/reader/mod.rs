@@ -71,7 +71,7 @@ pub struct Heard {
 /// All that one source yields.
 #[derive(Debug, Clone, Default)]
 pub struct Harvest {
-    /// Events in order of lines.
+    /// Events in the order in which their lines were written.
     pub events: Vec<Event>,
     /// Speakers.
     pub heard: Vec<Heard>,
@@ -88,6 +88,8 @@ pub struct Harvest {
 pub struct Reader<'c> {
     catalog: &'c Catalog,
     input: InputId,
+    /// Whether the source is read last line first.
+    newest_first: bool,
     events: Kept,
     heard: Vec<Heard>,
     speakers: HashMap<Arc<Speaker>, usize>,
@@ -147,6 +149,12 @@ struct Mark {
 }
 
 impl<'c> Reader<'c> {
+    /// The same reader for a source that runs from the newest line to the oldest, which it is given last line first.
+    #[must_use]
+    pub fn newest_first(self, newest_first: bool) -> Self {
+        Self { newest_first, ..self }
+    }
+
     /// A reader with nothing read, whose events may take `budget` bytes of memory.
     pub fn new(catalog: &'c Catalog, input: InputId, budget: usize) -> Self {
         Self {
@@ -170,6 +178,7 @@ impl<'c> Reader<'c> {
             lines: 0,
             repeated: 0,
             cut: 0,
+            newest_first: false,
             root_seen: false,
             end_seen: false,
             launching: Vec::new(),
@@ -263,7 +272,7 @@ impl<'c> Reader<'c> {
                 "{MAX_SPEAKERS} processes are told apart in one input: what further ones say counts for the first"
             ));
         }
-        let events = self.events.into_sorted();
+        let events = self.events.into_sorted(self.newest_first);
         Harvest {
             bytes: events.iter().map(kept::weight).sum(),
             events,

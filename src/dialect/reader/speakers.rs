@@ -69,10 +69,14 @@ impl Reader<'_> {
             .host
             .or_else(|| ray.and_then(|r| r.ip.as_deref()))
             .or(tag.node.as_deref());
+        // A service manager gives the process that opened the log, and its children write to it too.
+        let owner = tag
+            .pid
+            .filter(|_| head.label.is_none() && head.coords.is_empty() && head.rank.is_none());
         let pid = head
             .pid
             .or_else(|| ray.and_then(|r| r.pid))
-            .or(tag.pid)
+            .or(owner)
             .and_then(event::pid);
         // A launcher numbers its tasks. Where the line says which process of a task speaks, that number is not its rank.
         let task = tag.rank.filter(|_| head.label.is_none() && head.coords.is_empty());
