@@ -185,7 +185,7 @@ impl Processes {
         for (source, file) in sources.iter().zip(&files) {
             for heard in &source.harvest.heard {
                 let node = table.node_of(&heard.speaker, file);
-                if let (Some(pid), Some(node)) = (heard.speaker.pid, node) {
+                if let (Some(pid), Some(node)) = (heard.speaker.pid.or(file.pid), node) {
                     let scope = table.scope(source.input);
                     let nodes = nodes_of_pid.entry((scope, pid)).or_default();
                     if !nodes.contains(&node) {
@@ -195,10 +195,17 @@ impl Processes {
             }
         }
         for (source, file) in sources.iter().zip(&files) {
+            // Ray says on which node a process is where that is another than the driver's, whose output this is.
+            let labelled = || source.harvest.heard.iter().filter(|h| h.speaker.label.is_some());
+            let with_node = labelled().filter(|h| h.speaker.node.is_some());
+            let elsewhere: BTreeSet<Arc<str>> = with_node.filter_map(|h| table.node_of(&h.speaker, file)).collect();
             for heard in &source.harvest.heard {
                 let node = table.node_of(&heard.speaker, file);
                 let scope = table.scope(source.input);
-                let key = key(&heard.speaker, file, (source.input, scope), node, &nodes_of_pid);
+                let here = heard.speaker.label.is_some() && heard.speaker.node.is_none();
+                let can_be = |node: &&Arc<str>| !(here && elsewhere.contains(*node));
+                let nodes = |pid: i64| nodes_of_pid.get(&(scope, pid)).into_iter().flatten().filter(can_be);
+                let key = key(&heard.speaker, file, (source.input, scope), node, nodes);
                 let id = *by_key
                     .entry(key)
                     .or_insert_with(|| table.add(&heard.speaker, file, source.input));
@@ -522,20 +529,20 @@ fn short_names(sources: &[Arc<Source>]) -> HashMap<InputId, String> {
     sources.iter().filter(|_| several).map(name).collect()
 }
 
-fn key(
+/// What a speaker is known by; `nodes` tells on which nodes a process of a pid can be.
+fn key<'n, N: Iterator<Item = &'n Arc<str>>>(
     speaker: &Speaker,
     file: &FileHint,
     (input, scope): (InputId, Option<usize>),
     node: Option<Arc<str>>,
-    nodes: &HashMap<(Option<usize>, i64), Vec<Arc<str>>>,
+    nodes: impl Fn(i64) -> N,
 ) -> Key {
     // A line without a pid in a process's own file is that process's, whatever label it carries.
     let own_file = file.pid.filter(|_| speaker.pid.is_none());
     if let Some(pid) = speaker.pid.or(own_file) {
-        let node = match nodes.get(&(scope, pid)).map(Vec::as_slice) {
-            Some([only]) => Some(only.clone()),
-            _ => node,
-        };
+        let mut nodes = nodes(pid);
+        let only = nodes.next().filter(|_| nodes.next().is_none());
+        let node = only.cloned().or(node);
         return Key::Pid(scope, node, pid);
     }
     if let Some(label) = &speaker.label {

@@ -1,0 +1,100 @@
+//! Ray's prefixes on several nodes: who has no address in its prefix is on the driver's node, whatever its pid.
+
+mod common;
+
+use common::{Text, examine_texts};
+use coroner::report::model::Report;
+
+const OTHER: &str = "10.9.0.12";
+const PIDS: [u32; 2] = [3100, 3107];
+
+fn started(rank: usize) -> String {
+    format!(
+        "INFO 11-27 06:00:4{rank} [parallel_state.py:1607] world_size=4 rank={rank} local_rank={} distributed_init_method=tcp://10.9.0.11:41523 backend=nccl",
+        rank % 2
+    )
+}
+
+const RAISED: &str = "\
+ERROR 11-27 06:04:40 [worker_base.py:320] Error executing method 'determine_available_memory'. This might cause deadlock in distributed execution.
+ERROR 11-27 06:04:40 [worker_base.py:320] Traceback (most recent call last):
+ERROR 11-27 06:04:40 [worker_base.py:320]   File \"/usr/local/lib/python3.12/dist-packages/vllm/v1/worker/gpu_worker.py\", line 318, in determine_available_memory
+ERROR 11-27 06:04:40 [worker_base.py:320] torch.AcceleratorError: CUDA error: an illegal memory access was encountered
+";
+
+/// The output of a driver whose workers on both nodes have the same pids; that of `dead` raises.
+fn driver(dead: usize) -> Text {
+    let mut log = String::from(
+        "(APIServer pid=501) INFO 11-27 06:00:00 [api_utils.py:339]   █▄█▀ █     █     █     █  version 0.32.1\n",
+    );
+    let prefix = |rank: usize| match rank / 2 {
+        0 => format!("(RayWorkerWrapper pid={}) ", PIDS[rank]),
+        _ => format!("(RayWorkerWrapper pid={}, ip={OTHER}) ", PIDS[rank - 2]),
+    };
+    for rank in 0..4 {
+        log += &format!("{}{}\n", prefix(rank), started(rank));
+    }
+    for line in RAISED.lines() {
+        log += &format!("{}{line}\n", prefix(dead));
+    }
+    Text::new("driver.log", log)
+}
+
+/// The files of both nodes' sessions.
+fn sessions() -> Vec<Text> {
+    let mut files = Vec::new();
+    for (node, ip) in [("node-a", "10.9.0.11"), ("node-b", OTHER)] {
+        let logs = format!("{node}/session_2026-11-27_05-50-00_123456_90/logs");
+        files.push(Text::new(
+            format!("{logs}/raylet.out"),
+            format!(
+                "[2026-11-27 05:50:02,101 I 90 90] (raylet) main.cc:290: Setting cluster ID to: 2e7d2c03a9507ae265ecf5b5356885a53393a2029d241394997265a1\n\
+                 [2026-11-27 05:50:02,931 I 90 90] (raylet) raylet.cc:91: Raylet of id, 820d5d8baf762ec66dcd56fed15c78bf2798d4f9bd492f4553e99b46 started. Raylet consists of node_manager and object_manager. node_manager address: {ip}:42000 object_manager address: {ip}:42001\n"
+            ),
+        ));
+        for (local, pid) in PIDS.iter().enumerate() {
+            let rank = local + 2 * usize::from(ip == OTHER);
+            files.push(Text::new(
+                format!(
+                    "{logs}/worker-{rank}b8efa5a3bf104413a725c6ff0459a6be12b1fd33314cbb138745baf-01000000-{pid}.err"
+                ),
+                format!(":job_id:01000000\n:actor_name:RayWorkerWrapper\n{}\n", started(rank)),
+            ));
+        }
+    }
+    files
+}
+
+/// The ranks of the workers, and that of the root.
+fn ranks(report: &Report) -> (Vec<u32>, Option<u32>) {
+    let mut ranks: Vec<u32> = report.processes.iter().filter_map(|p| p.rank).collect();
+    ranks.sort_unstable();
+    (ranks, report.root.as_ref().and_then(|root| root.place.rank))
+}
+
+#[test]
+fn workers_of_two_nodes_with_one_pid_are_two() {
+    for dead in 0..4 {
+        let report = examine_texts(&[driver(dead)]);
+        assert_eq!(ranks(&report), (vec![0, 1, 2, 3], u32::try_from(dead).ok()));
+        let root = &report.root.as_ref().unwrap().place;
+        assert_eq!(root.node.as_deref() == Some(OTHER), dead >= 2, "{:?}", root.node);
+        assert!(
+            report.log.missing.iter().all(|missing| !missing.contains("rank")),
+            "{:?}",
+            report.log.missing
+        );
+    }
+}
+
+#[test]
+fn a_worker_is_one_process_in_the_drivers_output_and_in_its_own_file() {
+    for dead in 0..4 {
+        let mut inputs = sessions();
+        inputs.push(driver(dead));
+        let report = examine_texts(&inputs);
+        assert_eq!(ranks(&report), (vec![0, 1, 2, 3], u32::try_from(dead).ok()));
+        let node = if dead < 2 { "node-a" } else { "node-b" };
+        assert_eq!(report.root.as_ref().unwrap().place.node.as_deref(), Some(node));
+    }
+}
