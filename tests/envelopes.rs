@@ -52,7 +52,7 @@ fn an_export_that_begins_with_the_newest_line_has_the_verdict_of_one_that_ends_w
 
 #[test]
 fn the_pid_of_a_service_is_that_of_none_of_its_ranks() {
-    let log = Text::read("corpus/flagship-a-sglang-context-oom.d/node-b.log".to_owned());
+    let log = Text::read("corpus/flagship-a-sglang-context-oom.d/node-b.log");
     let bare = examine_texts(&[Text::new("node-b.log", log.text())]);
     let line = |line: &str| format!("May 19 21:14:07 node-b sglang[3311]: {line}\n");
     let unit: String = log.text().lines().map(line).collect();

@@ -143,7 +143,7 @@ mod tests {
         }
         assert_eq!(kept.len() as u64 + kept.dropped, 10_000);
         assert!(kept.len() > 50);
-        let lines: Vec<u64> = kept.into_sorted().iter().map(|e| e.place.line).collect();
+        let lines: Vec<u64> = kept.into_sorted(false).iter().map(|e| e.place.line).collect();
         assert_eq!(lines[..20], (1..=20).collect::<Vec<u64>>());
         assert_eq!(lines[lines.len() - 10..], (9991..=10_000).collect::<Vec<u64>>());
     }
