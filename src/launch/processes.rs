@@ -195,16 +195,30 @@ impl Processes {
             }
         }
         for (source, file) in sources.iter().zip(&files) {
-            // Ray says on which node a process is where that is another than the driver's, whose output this is.
-            let labelled = || source.harvest.heard.iter().filter(|h| h.speaker.label.is_some());
-            let with_node = labelled().filter(|h| h.speaker.node.is_some());
-            let elsewhere: BTreeSet<Arc<str>> = with_node.filter_map(|h| table.node_of(&h.speaker, file)).collect();
+            // Ray says on which node a process is where that is another than the driver's, whose output this is: one of
+            // the same pid without a node is another one if its rank says so.
+            let mut ranks: HashMap<(i64, Option<Arc<str>>), u32> = HashMap::new();
+            for heard in source.harvest.heard.iter().filter(|h| h.speaker.label.is_some()) {
+                let there = heard
+                    .speaker
+                    .node
+                    .as_ref()
+                    .and_then(|_| table.node_of(&heard.speaker, file));
+                if let (Some(pid), Some(rank)) = (heard.speaker.pid, heard.speaker.rank.or(heard.identity.rank)) {
+                    ranks.insert((pid, there), rank);
+                }
+            }
             for heard in &source.harvest.heard {
                 let node = table.node_of(&heard.speaker, file);
                 let scope = table.scope(source.input);
                 let here = heard.speaker.label.is_some() && heard.speaker.node.is_none();
-                let can_be = |node: &&Arc<str>| !(here && elsewhere.contains(*node));
-                let nodes = |pid: i64| nodes_of_pid.get(&(scope, pid)).into_iter().flatten().filter(can_be);
+                let nodes = |pid: i64| {
+                    let own = ranks.get(&(pid, None)).filter(|_| here);
+                    let other = |node: &Arc<str>| ranks.get(&(pid, Some(node.clone())));
+                    let can_be = move |node: &&Arc<str>| own.zip(other(node)).is_none_or(|(a, b)| a == b);
+                    let all = nodes_of_pid.get(&(scope, pid)).into_iter().flatten();
+                    all.filter(|node| can_be(node)).collect::<Vec<_>>().into_iter()
+                };
                 let key = key(&heard.speaker, file, (source.input, scope), node, nodes);
                 let id = *by_key
                     .entry(key)
