@@ -3,8 +3,12 @@
 //! Owns the wording. Whoever came, did not come, and may have done either add up to all ranks; that a rank did not come
 //! is said only where the others prove it. Never judges: the verdict stands already.
 
+use std::collections::BTreeSet;
+
 use crate::catalog::{Catalog, Strength};
+use crate::launch::Launches;
 use crate::launch::arrival::{Absent, Arrival};
+use crate::launch::processes::ProcessId;
 use crate::report::model::{Alternative, Outcome};
 use crate::report::text::capital;
 use crate::verdict::Verdict;
@@ -12,10 +16,7 @@ use crate::verdict::Verdict;
 use super::waits::{Waits, absent_in_words, finding, ranks_in_words};
 
 /// Tells who is missing, where that is news.
-pub(super) fn tell(catalog: &Catalog, verdict: &Verdict, arrival: &Arrival, out: &mut Waits) {
-    if arrival.absent.is_empty() {
-        return;
-    }
+pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, arrival: &Arrival, out: &mut Waits) {
     // Whoever died of something of their own is no news as an absentee.
     let cause = verdict.cause.as_deref().unwrap_or("");
     let weak = catalog.strength(cause) == Strength::Weak;
@@ -23,10 +24,18 @@ pub(super) fn tell(catalog: &Catalog, verdict: &Verdict, arrival: &Arrival, out:
     if verdict.outcome == Outcome::Failed && !(weak && of_meeting) {
         return;
     }
+    if arrival.sizes.len() > 1 {
+        return tell_sizes(catalog, launches, arrival, out);
+    }
+    if arrival.absent.is_empty() {
+        return tell_unlogged(arrival, out);
+    }
     // While nobody has given up, it may still come.
     let running = verdict.outcome == Outcome::Running;
     let meeting = Meeting::of(arrival);
-    out.headline = Some(meeting.headline(running));
+    // Who was refused did not wait: the head is heard, and had not got to where it listens.
+    let refused = cause == UNREACHABLE && meeting.open.is_empty() && meeting.known.iter().all(|a| a.process.is_some());
+    out.headline = (!refused).then(|| meeting.headline(running));
     let sentence = meeting.sentence();
     out.findings
         .push(finding("arrival.absent", "warning", sentence.trim_end_matches('.')));
@@ -49,6 +58,73 @@ pub(super) fn tell(catalog: &Catalog, verdict: &Verdict, arrival: &Arrival, out:
             why_not: "no process has given up waiting yet".to_owned(),
         });
     }
+}
+
+/// Cause of a rank that is refused by whoever it joins.
+const UNREACHABLE: &str = "dist.store-unreachable";
+/// Cause of a group of which the processes expect several sizes.
+const WORLD_SIZE: &str = "dist.world-size";
+/// How likely it is the cause of a meeting that did not take place.
+const SIZES_DIFFER: f64 = 0.6;
+
+/// Processes that came to one meeting with several sizes of it in mind.
+fn tell_sizes(catalog: &Catalog, launches: &Launches, arrival: &Arrival, out: &mut Waits) {
+    let mut parts: Vec<String> = Vec::new();
+    // Those that differ from most come first.
+    for (size, who) in arrival.sizes.iter().rev() {
+        let of = |id: &ProcessId| launches.processes.get(*id);
+        let nodes: BTreeSet<&str> = who.iter().filter_map(|id| of(id).node.as_deref()).collect();
+        let mut ranks: Vec<u32> = who.iter().filter_map(|id| of(id).rank).collect();
+        ranks.sort_unstable();
+        let on = match nodes.len() {
+            0 => String::new(),
+            1..=MOST_NODES => format!(" ({})", nodes.into_iter().collect::<Vec<_>>().join(", ")),
+            n => format!(" on {n} nodes"),
+        };
+        let (who, many) = (ranks_in_words(&ranks), ranks.len() > 1);
+        parts.push(match parts.is_empty() {
+            true => format!(
+                "{who}{on} {} started for a world of {size} ranks",
+                if many { "were" } else { "was" }
+            ),
+            false => format!("{who}{on} for {size}"),
+        });
+    }
+    let told = capital(&parts.join(", "));
+    out.findings.push(finding(
+        "arrival.sizes",
+        "warning",
+        &format!("{told}: they meet at one place, and the group is complete for none"),
+    ));
+    out.sentence = Some(format!("{told}."));
+    out.headline = Some(told.clone());
+    out.alternatives.push(Alternative {
+        id: WORLD_SIZE.to_owned(),
+        title: catalog
+            .cause(WORLD_SIZE)
+            .map_or_else(|| WORLD_SIZE.to_owned(), |c| c.title.clone()),
+        confidence: SIZES_DIFFER,
+        why: told,
+        why_not: "no line states that this is why the group was not formed".to_owned(),
+    });
+}
+
+/// Nodes named of one size.
+const MOST_NODES: usize = 4;
+
+/// Ranks whose logs are missing once the group was formed: what stopped the others may stand there.
+fn tell_unlogged(arrival: &Arrival, out: &mut Waits) {
+    if arrival.unlogged.is_empty() {
+        return;
+    }
+    let who = absent_in_words(&arrival.unlogged);
+    let logs = match arrival.unlogged.len() {
+        1 => format!("log of {who} is"),
+        _ => format!("logs of {who} are"),
+    };
+    let told = format!("The {logs} not in the input; what stopped the others may stand there");
+    out.findings.push(finding("arrival.unlogged", "warning", &told));
+    out.sentence = Some(format!("{told}."));
 }
 
 /// What a rank waits for, in a sentence about that rank.

@@ -69,6 +69,8 @@ const NOT_SETTINGS: &[&str] = &[
     "ray_cluster",
     "ray_job",
     "ray_job_ended",
+    "nccl_comm_id",
+    "init_method",
 ];
 
 /// What is known of the launch.

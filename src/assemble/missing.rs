@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::catalog::{Catalog, Strength};
 use crate::event::InputId;
 use crate::launch::Launches;
-use crate::launch::arrival::Arrival;
+use crate::launch::arrival::{Absent, Arrival};
 use crate::launch::machine::Engine;
 use crate::launch::processes::{Process, ProcessId, ProcessRole};
 use crate::verdict::Verdict;
@@ -22,20 +22,23 @@ const HEADS: &[&str] = &["master_addr", "dist_init_addr"];
 
 /// Who has no log.
 pub fn missing(catalog: &Catalog, launches: &Launches, verdict: &Verdict, arrival: Option<&Arrival>) -> Vec<String> {
-    let mut out = arrival.map(unheard_ranks).unwrap_or_default();
-    if out.is_empty() {
-        out = unheard_nodes(launches, verdict.attempt);
-    }
+    let mut out = arrival.map(|a| unheard_ranks(a.unheard())).unwrap_or_default();
     let strength = verdict.cause.as_deref().map(|cause| catalog.strength(cause));
     // A cause that the log states needs no further log but the victim's own.
     let open = strength.is_none_or(|strength| strength == Strength::Weak);
+    if let Some(arrival) = arrival.filter(|a| a.absent.is_empty() && open) {
+        out = unheard_ranks(arrival.unlogged.iter());
+    }
+    if out.is_empty() {
+        out = unheard_nodes(launches, verdict.attempt);
+    }
     out.extend(of_ray(launches, verdict, open));
     out
 }
 
-fn unheard_ranks(arrival: &Arrival) -> Vec<String> {
+fn unheard_ranks<'a>(unheard: impl Iterator<Item = &'a Absent>) -> Vec<String> {
     let mut by_node: BTreeMap<Option<&str>, Vec<u32>> = BTreeMap::new();
-    for absent in arrival.unheard() {
+    for absent in unheard {
         by_node.entry(absent.node.as_deref()).or_default().push(absent.rank);
     }
     let told = by_node.into_iter().map(|(node, ranks)| {

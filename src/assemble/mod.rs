@@ -125,6 +125,7 @@ pub fn assemble(
     story.add(waits.headline, waits.sentence);
     let mut alternatives = alternatives(catalog, launches, verdict, &names);
     alternatives.extend(waits.alternatives);
+    alternatives.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
     let blank = input.blank;
     let mut report = Report {
         schema: SCHEMA,

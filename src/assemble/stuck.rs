@@ -16,7 +16,7 @@ use crate::verdict::Verdict;
 
 use super::absent;
 use super::facts::Facts;
-use super::waits::{Waits, finding, processes_in_words};
+use super::waits::{Waits, finding, processes_in_words, ranks_in_words};
 
 /// Seconds of silence below which a process may just be working.
 const SILENT: f64 = 30.0;
@@ -39,6 +39,8 @@ struct Group<'l> {
     waits: String,
     /// Whether they are the innermost ones, for which the others wait.
     inner: bool,
+    /// Whether the others may wait for one of them.
+    missed: bool,
     processes: Vec<&'l Process>,
 }
 
@@ -201,7 +203,10 @@ fn groups<'l>(
         let phase = machine.and_then(|m| m.last()).unwrap_or("").to_owned();
         let of_engine = process.role.is_engine()
             || !engine && matches!(process.role, ProcessRole::Main | ProcessRole::Driver) && !phase.is_empty();
-        let Some(at) = process.last.as_ref().filter(|_| of_engine) else {
+        let missed = arrival
+            .filter(|_| process.rank.is_none())
+            .and_then(|a| missed_as(a, ProcessId(index)));
+        let Some(at) = process.last.as_ref().filter(|_| of_engine || missed.is_some()) else {
             continue;
         };
         let since = |(end, end_ahead): (&Stamp, f64)| Some(end.seconds_since(at)? - end_ahead + ahead(process));
@@ -210,6 +215,7 @@ fn groups<'l>(
             Some(a) if !a.absent.is_empty() && process.rank.is_some_and(|r| a.came.contains(&r)) => {
                 absent::waited_for(a)
             }
+            _ if missed.is_some() => missed.clone().unwrap_or_default(),
             _ if Some(process.role) != innermost => "waiting for the processes that it started".to_owned(),
             _ => waits_for(&phase).to_owned(),
         };
@@ -219,14 +225,30 @@ fn groups<'l>(
             at,
             silent,
             waits,
-            inner: Some(process.role) == innermost,
+            inner: Some(process.role) == innermost || missed.is_some(),
+            missed: missed.is_some(),
             processes: Vec::new(),
         });
         group.processes.push(process);
     }
     let mut groups: Vec<Group<'l>> = groups.into_values().collect();
-    groups.sort_by_key(|g| std::cmp::Reverse(g.silent.map(|s| s as i64)));
+    groups.sort_by_key(|g| std::cmp::Reverse((g.missed, g.silent.map(|s| s as i64))));
     groups
+}
+
+/// What a process that the others may wait for does, which has no rank of its own to be told by.
+fn missed_as(arrival: &Arrival, process: ProcessId) -> Option<String> {
+    let of_process = arrival.absent.iter().filter(|a| a.process == Some(process));
+    let ranks: Vec<u32> = of_process.map(|a| a.rank).collect();
+    let may = match ranks.len() {
+        0 => return None,
+        1 => "may be the one of",
+        _ => "may be one of",
+    };
+    Some(format!(
+        "it {may} {}, for which the others wait",
+        ranks_in_words(&ranks)
+    ))
 }
 
 /// What a process in a phase most often waits for.

@@ -55,7 +55,7 @@ pub fn waits(
     let open = matches!(verdict.outcome, Outcome::Failed | Outcome::Running);
     let arrival = arrival(catalog, launches, verdict.attempt).filter(|_| open);
     if let Some(arrival) = &arrival {
-        absent::tell(catalog, verdict, arrival, &mut out);
+        absent::tell(catalog, launches, verdict, arrival, &mut out);
     }
     if open {
         out.missing = missing(catalog, launches, verdict, arrival.as_ref());
@@ -139,7 +139,10 @@ fn tell_differences(launches: &Launches, verdict: &Verdict, out: &mut Waits) {
                 } else {
                     String::new()
                 };
-                format!("{value} on {}{more}", named.join(", "))
+                match value {
+                    Some(value) => format!("{value} on {}{more}", named.join(", ")),
+                    None => format!("not set on {}{more}", named.join(", ")),
+                }
             })
             .collect();
         let severity = if difference.grave { "warning" } else { "info" };

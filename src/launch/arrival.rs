@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::Launches;
 use super::processes::{Process, ProcessId, ProcessRole};
+use super::sizes::{self, Sizes};
 use crate::catalog::Catalog;
 use crate::event::{Event, InputId};
 
@@ -38,6 +39,10 @@ pub struct Arrival {
     pub told: Option<(u32, u32)>,
     /// Whether the group was formed.
     pub met: bool,
+    /// Ranks of nodes that the launch says it has, and of which no line is in the logs, whether they came or not.
+    pub unlogged: Vec<Absent>,
+    /// Where processes came to one meeting with several sizes of it in mind: each size with them.
+    pub sizes: Sizes,
 }
 
 impl Arrival {
@@ -81,6 +86,12 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
             _ => {}
         }
     }
+    out.sizes = sizes::of_one_meeting(catalog, launches, attempt);
+    if out.sizes.len() > 1 {
+        // Who is to come is not known: the ranks beyond the smaller size do not exist for some.
+        out.world = u32::try_from(ranks.len()).ok()?;
+        return Some(out);
+    }
     let processes = active.iter().map(|&i| launches.processes.get(ProcessId(i)));
     let stated = processes.filter_map(|p| p.identity.world_size).max();
     let highest = ranks.keys().next_back().map(|r| r + 1);
@@ -96,10 +107,16 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
         .filter(|(_, id)| joined.contains(id))
         .map(|(rank, _)| *rank)
         .collect();
+    let nodes = Layout::of(launches, &ranks, out.world, &active);
+    let nameless = nameless(launches, &active);
+    // What nobody says it is may be the log of any of them.
+    let outputs = Outputs::of(launches, attempt, &active);
+    if nameless.is_empty() && (outputs.unnamed.is_empty() || outputs.count == 1) {
+        out.unlogged = of_unheard_nodes(launches, attempt, &ranks, &nodes, out.world);
+    }
     let all_told = out.told.is_some_and(|(came, all)| came >= all);
     let nobody_waits = out.came.is_empty() && out.told.is_none();
     if !(out.met || all_told || nobody_waits) {
-        let nodes = Layout::of(launches, &ranks, out.world, &active);
         out.absent = (0..out.world)
             .filter(|rank| !out.came.contains(rank))
             .map(|rank| Absent {
@@ -112,14 +129,14 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
         let counted = out.told.is_some_and(|(came, _)| came as usize == out.came.len());
         let block = nodes.block_or_all(&ranks, out.world);
         let heard: BTreeSet<u32> = ranks.keys().filter_map(|r| r.checked_div(block)).collect();
-        let outputs = Outputs::of(launches, attempt, &active);
         for absent in out.absent.iter_mut().filter(|a| a.process.is_none() && !counted) {
             absent.known = match absent.rank.checked_div(block) {
                 Some(of) => heard.contains(&of) && !outputs.of_one_rank,
                 None => outputs.count == 1,
             };
         }
-        name_the_nameless(launches, &active, &joined, &mut out.absent);
+        name_the_nameless(&nameless, &joined, &mut out.absent);
+        stopped_before_their_workers(launches, &active, &mut out.absent);
         if !counted {
             outputs.may_be_of(&mut out.absent);
         }
@@ -132,21 +149,96 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
     Some(out)
 }
 
-/// A worker whose rank is not known may be any rank that fits its node, so that rank is not unheard. One that joined
-/// makes it unknown who did not.
-fn name_the_nameless(
-    launches: &Launches,
-    active: &BTreeSet<usize>,
-    joined: &BTreeSet<ProcessId>,
-    absent: &mut Vec<Absent>,
-) {
+/// Workers whose rank is not known.
+fn nameless<'l>(launches: &'l Launches, active: &BTreeSet<usize>) -> Vec<(ProcessId, &'l Process)> {
     let all = active
         .iter()
         .map(|&i| (ProcessId(i), launches.processes.get(ProcessId(i))));
-    let nameless: Vec<(ProcessId, &Process)> = all
-        // One that is only told of, as by an agent, need not be another than the ranks that are known.
-        .filter(|(_, p)| p.rank.is_none() && !p.absorbed && p.role.is_worker_like() && p.last_line.1 > 0)
+    // One that is only told of, as by an agent, need not be another than the ranks that are known.
+    all.filter(|(_, p)| p.rank.is_none() && !p.absorbed && p.role.is_worker_like() && p.last_line.1 > 0)
+        .collect()
+}
+
+/// The ranks of nodes of which no line is in the logs, where the launch says how many nodes it has and the ranks lie on
+/// them in equal blocks.
+fn of_unheard_nodes(
+    launches: &Launches,
+    attempt: usize,
+    ranks: &BTreeMap<u32, ProcessId>,
+    layout: &Layout,
+    world: u32,
+) -> Vec<Absent> {
+    let events = || launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let stated = events()
+        .flat_map(|placed| &placed.event.settings)
+        .filter(|(name, _)| matches!(&**name, "nodes" | "nnodes"))
+        .filter_map(|(_, value)| value.parse::<u32>().ok())
+        .max();
+    if layout.block == 0 || stated != world.checked_div(layout.block) {
+        return Vec::new();
+    }
+    let heard: BTreeSet<u32> = ranks.keys().map(|rank| rank / layout.block).collect();
+    let speaks = |node: &Arc<str>| {
+        let mut all = launches.processes.all().iter().filter(|p| p.last_line.1 > 0);
+        all.any(|p| p.node.as_ref() == Some(node) || p.identity.host.as_ref() == Some(node))
+    };
+    // The only node without a log is the one that the others name and that does not speak.
+    let named: BTreeSet<&Arc<str>> = events()
+        .filter_map(|placed| placed.event.victim.node.as_ref())
         .collect();
+    let silent: Vec<&Arc<str>> = named.into_iter().filter(|node| !speaks(node)).collect();
+    let only = match (silent.as_slice(), world / layout.block - heard.len() as u32) {
+        ([node], 1) => Some((*node).clone()),
+        _ => None,
+    };
+    (0..world)
+        .filter(|rank| !heard.contains(&(rank / layout.block)))
+        .map(|rank| Absent {
+            rank,
+            node: layout.node(rank).or_else(|| only.clone()),
+            process: None,
+            known: false,
+        })
+        .filter(|absent| absent.node.as_ref().is_none_or(|node| !speaks(node)))
+        .collect()
+}
+
+/// An engine that is heard and has not started its workers stands for them: they did not come, and no log is missing.
+/// Under Ray the workers of a node print elsewhere.
+fn stopped_before_their_workers(launches: &Launches, active: &BTreeSet<usize>, absent: &mut [Absent]) {
+    let all = || {
+        active
+            .iter()
+            .map(|&i| (ProcessId(i), launches.processes.get(ProcessId(i))))
+    };
+    let of_ray = |p: &Process| {
+        p.role == ProcessRole::RayDaemon || p.label.as_deref().is_some_and(|label| label.starts_with("RayWorker"))
+    };
+    if all().any(|(_, p)| of_ray(p)) {
+        return;
+    }
+    let workers: BTreeSet<&Arc<str>> = all()
+        .filter(|(_, p)| p.role.is_worker_like() && !p.absorbed && p.last_line.1 > 0)
+        .filter_map(|(_, p)| p.node.as_ref())
+        .collect();
+    for rank in absent.iter_mut().filter(|a| a.process.is_none()) {
+        let Some(node) = rank.node.as_ref().filter(|node| !workers.contains(node)) else {
+            continue;
+        };
+        let engine = all()
+            .filter(|(_, p)| p.node.as_ref() == Some(node) && !p.absorbed && p.last_line.1 > 0)
+            .filter(|(_, p)| p.role == ProcessRole::EngineCore)
+            .map(|(id, _)| id)
+            .next();
+        if engine.is_some() {
+            (rank.process, rank.known) = (engine, true);
+        }
+    }
+}
+
+/// A worker whose rank is not known may be any rank that fits its node, so that rank is not unheard. One that joined
+/// makes it unknown who did not.
+fn name_the_nameless(nameless: &[(ProcessId, &Process)], joined: &BTreeSet<ProcessId>, absent: &mut Vec<Absent>) {
     if nameless.iter().any(|(id, _)| joined.contains(id)) {
         absent.clear();
     }

@@ -37,6 +37,18 @@ const COMPARED: &[(&str, &str, bool)] = &[
     ("cuda_driver_version", "CUDA driver version", false),
 ];
 
+/// Variables that NCCL reads before it has chosen its network, and names only where they are set; and whether it reads
+/// them for InfiniBand only. Those of a network are not read where another is chosen by name.
+const READ_FOR_A_NETWORK: &[(&str, bool)] = &[
+    ("NCCL_SOCKET_IFNAME", false),
+    ("NCCL_NET", false),
+    ("NCCL_IB_DISABLE", false),
+    ("NCCL_IB_HCA", true),
+];
+/// What NCCL prints of itself first, and what it prints once it has read them.
+const FIRST: &str = "nccl_interface";
+const NETWORK: &str = "nccl_network";
+
 /// One setting that nodes have different values of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
@@ -44,18 +56,22 @@ pub struct Difference {
     pub what: &'static str,
     /// Whether such a difference breaks a launch as a rule.
     pub grave: bool,
-    /// Each value with the nodes that have it.
-    pub values: Vec<(Arc<str>, Vec<Arc<str>>)>,
+    /// Each value with the nodes that have it; `None` for those on which it is known not to be set.
+    pub values: Vec<(Option<Arc<str>>, Vec<Arc<str>>)>,
 }
 
 /// The differences between the nodes of an attempt. A node that names several values of a setting is not compared.
 pub fn differences(launches: &Launches, attempt: usize) -> Vec<Difference> {
-    let mut told: BTreeMap<&str, BTreeMap<Arc<str>, BTreeSet<Arc<str>>>> = BTreeMap::new();
+    let mut told: Told<'_> = BTreeMap::new();
+    let mut started: BTreeSet<&Arc<str>> = BTreeSet::new();
     for placed in launches.of_attempt(attempt).filter_map(|i| launches.events.get(i)) {
         let Some(node) = &launches.processes.get(placed.process).node else {
             continue;
         };
         for (name, value) in &placed.event.settings {
+            if &**name == FIRST {
+                started.insert(node);
+            }
             let Some((known, ..)) = COMPARED.iter().find(|(n, ..)| *n == &**name) else {
                 continue;
             };
@@ -67,19 +83,39 @@ pub fn differences(launches: &Launches, attempt: usize) -> Vec<Difference> {
     let mut out: Vec<Difference> = Vec::new();
     for (name, what, grave) in COMPARED {
         let Some(nodes) = told.get(name) else { continue };
-        let mut values: BTreeMap<&Arc<str>, Vec<Arc<str>>> = BTreeMap::new();
+        let mut values: BTreeMap<Option<&Arc<str>>, Vec<Arc<str>>> = BTreeMap::new();
         for (node, of_node) in nodes {
             if let (Some(value), 1) = (of_node.first(), of_node.len()) {
-                values.entry(value).or_default().push(node.clone());
+                values.entry(Some(value)).or_default().push(node.clone());
             }
+        }
+        let unset = started.iter().filter(|node| !nodes.contains_key(**node));
+        for node in unset.filter(|node| is_read(name, node, &told)) {
+            values.entry(None).or_default().push((*node).clone());
         }
         if values.len() > 1 && out.iter().all(|d| d.what != *what) {
             out.push(Difference {
                 what,
                 grave: *grave,
-                values: values.into_iter().map(|(v, n)| (v.clone(), n)).collect(),
+                values: values.into_iter().rev().map(|(v, n)| (v.cloned(), n)).collect(),
             });
         }
     }
     out
+}
+
+/// What each node says of each setting.
+type Told<'a> = BTreeMap<&'a str, BTreeMap<Arc<str>, BTreeSet<Arc<str>>>>;
+
+/// Whether NCCL has read a variable on a node, so that its silence says that it is not set.
+fn is_read(name: &str, node: &Arc<str>, told: &Told<'_>) -> bool {
+    let Some((_, of_ib)) = READ_FOR_A_NETWORK.iter().find(|(n, _)| *n == name) else {
+        return false;
+    };
+    let of_node = |setting: &str| told.get(setting).and_then(|nodes| nodes.get(node));
+    let Some(network) = of_node(NETWORK) else {
+        return false;
+    };
+    let chosen = name != "NCCL_NET" && name != "NCCL_SOCKET_IFNAME" && of_node("NCCL_NET").is_some();
+    !chosen && (!of_ib || network.iter().all(|n| n.starts_with("IB")))
 }

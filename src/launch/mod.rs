@@ -19,6 +19,7 @@ pub mod processes;
 pub mod relation;
 pub mod rounds;
 mod servers;
+pub mod sizes;
 
 use std::sync::Arc;
 

@@ -1,0 +1,208 @@
+//! Who came to the meeting of the ranks: groups of several sizes, nodes without a log, heads that stopped short.
+
+mod common;
+
+use common::{Text, examine_texts, examine_texts_with};
+use coroner::report::model::{Outcome, Report};
+
+/// Two ranks of a torchrun node as NCCL tells of them, up to the start of their communicator.
+struct Node {
+    name: &'static str,
+    first: u32,
+    size: u32,
+    comm: &'static str,
+    variable: Option<&'static str>,
+}
+
+impl Node {
+    fn new(name: &'static str, first: u32) -> Self {
+        Self {
+            name,
+            first,
+            size: 6,
+            comm: "0x6f3c1d2e88a90b14",
+            variable: None,
+        }
+    }
+
+    fn lines(&self, met: bool) -> String {
+        let mut out = String::new();
+        for local in 0..2 {
+            let (name, pid, rank, size) = (self.name, 5000 + local, self.first + local, self.size);
+            let mut say = |text: &str| out.push_str(&format!("{name}:{pid}:{pid} [{local}] NCCL INFO {text}\n"));
+            say(&format!("Bootstrap: Using eth0:10.4.0.{}<0>", 10 + self.first));
+            say("NCCL version 2.27.5+cuda12.9");
+            if let Some(variable) = self.variable {
+                say(&format!("{variable} set by environment to 1."));
+            }
+            say("Using network IB");
+            let comm = format!("comm 0x7f0{rank}00 rank {rank}");
+            let id = self.comm;
+            let device = format!("cudaDev {local} nvmlDev {local} busId 1b000 commId {id}");
+            say(&format!(
+                "ncclCommInitRankConfig {comm} nranks {size} {device} - Init START"
+            ));
+            if met {
+                say(&format!(
+                    "{comm} nRanks {size} nNodes 3 localRanks 2 localRank {local} MNNVL 0"
+                ));
+                say(&format!(
+                    "ncclCommInitRankConfig {comm} nranks {size} {device} - Init COMPLETE"
+                ));
+            }
+        }
+        out
+    }
+
+    /// The same with the watchdog's report of every rank.
+    fn timed_out(&self, met: bool) -> Text {
+        let mut out = self.lines(met);
+        for rank in self.first..self.first + 2 {
+            out.push_str(&format!(
+                "[rank{rank}]:[E1130 11:10:12.018123412 ProcessGroupNCCL.cpp:688] [Rank {rank}] Watchdog caught \
+                 collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, \
+                 Timeout(ms)=600000) ran for 600028 milliseconds before timing out.\n"
+            ));
+        }
+        Text::new(format!("{}.log", self.name), out)
+    }
+}
+
+fn finding<'r>(report: &'r Report, id: &str) -> Option<&'r str> {
+    let found = report.findings.iter().find(|f| f.id == id);
+    found.map(|f| f.title.as_str())
+}
+
+fn cause(report: &Report) -> Option<&str> {
+    report.cause.as_ref().map(|cause| cause.id.as_str())
+}
+
+fn three() -> [Node; 3] {
+    [Node::new("gx-a", 0), Node::new("gx-b", 2), Node::new("gx-c", 4)]
+}
+
+#[test]
+fn sizes_that_disagree_are_no_missing_logs() {
+    let mut nodes = three();
+    nodes[2].size = 12;
+    let report = examine_texts(&nodes.map(|node| node.timed_out(false)));
+    assert_eq!(
+        report.headline,
+        "Ranks 4, 5 (gx-c) were started for a world of 12 ranks, ranks 0–3 (gx-a, gx-b) for 6"
+    );
+    assert!(report.log.missing.is_empty(), "{:?}", report.log.missing);
+    let first = report.alternatives.first().unwrap();
+    assert_eq!(first.id, "dist.world-size");
+    assert_eq!(cause(&report), Some("nccl.watchdog-timeout"));
+}
+
+#[test]
+fn sizes_of_several_groups_are_not_compared() {
+    let mut nodes = three();
+    nodes[2].size = 12;
+    nodes[2].comm = "0x1111111111111111";
+    let report = examine_texts(&nodes.map(|node| node.timed_out(false)));
+    assert_eq!(finding(&report, "arrival.sizes"), None);
+}
+
+#[test]
+fn a_node_without_a_log_is_missed_after_the_group_has_met() {
+    let [a, b, _] = three();
+    let report = examine_texts(&[a.timed_out(true), b.timed_out(true)]);
+    assert_eq!(report.log.missing, ["ranks 4, 5"]);
+    assert_eq!(
+        finding(&report, "arrival.unlogged"),
+        Some("The logs of ranks 4, 5 are not in the input; what stopped the others may stand there")
+    );
+    let whole = examine_texts(&three().map(|node| node.timed_out(true)));
+    assert!(whole.log.missing.is_empty(), "{:?}", whole.log.missing);
+    assert_eq!(finding(&whole, "arrival.unlogged"), None);
+}
+
+#[test]
+fn a_node_without_a_log_is_named_by_those_that_lost_it() {
+    let [a, b, _] = three();
+    let lost = |node: &Node| {
+        let text = format!(
+            "{}{}:5000:5000 [0] NCCL WARN socketProgress: Connection closed by remote peer gx-c<41223>\n",
+            node.lines(true),
+            node.name,
+        );
+        Text::new(format!("{}.log", node.name), text)
+    };
+    let report = examine_texts(&[lost(&a), lost(&b)]);
+    assert_eq!(cause(&report), Some("nccl.peer-died"));
+    assert_eq!(report.log.missing, ["ranks 4, 5 (gx-c)"]);
+}
+
+#[test]
+fn a_variable_set_on_one_node_only_is_a_difference() {
+    let mut nodes = three();
+    nodes[1].variable = Some("NCCL_IB_DISABLE");
+    let report = examine_texts(&nodes.map(|node| node.timed_out(false)));
+    assert_eq!(
+        finding(&report, "nodes.differ"),
+        Some("The nodes differ in NCCL_IB_DISABLE: 1 on gx-b; not set on gx-a, gx-c")
+    );
+}
+
+#[test]
+fn a_node_whose_start_is_cut_off_is_not_said_to_lack_a_variable() {
+    let mut nodes = three();
+    nodes[1].variable = Some("NCCL_IB_DISABLE");
+    let [a, b, c] = nodes.map(|node| node.timed_out(false));
+    let cut = |text: &Text| text.keep(|line| !line.contains("Bootstrap: Using"));
+    let report = examine_texts(&[cut(&a), b, cut(&c)]);
+    assert_eq!(finding(&report, "nodes.differ"), None);
+}
+
+const HEAD: &str = "\
+(APIServer pid=2992) INFO 11-29 14:53:51 [api_utils.py:273] non-default args: {'model': '/models/m', 'master_port': 29555, 'nnodes': 2, 'tensor_parallel_size': 2}
+(APIServer pid=2992) INFO 11-29 14:53:51 [model.py:619] Resolved architecture: LlamaForCausalLM
+(EngineCore pid=3100) INFO 11-29 14:54:08 [core.py:114] Initializing a V1 LLM engine (v0.25.1) with config: model='/models/m', tensor_parallel_size=2, pipeline_parallel_size=1
+(EngineCore pid=3100) INFO 11-29 14:54:08 [multiproc_executor.py:140] DP group leader: node_rank=0, node_rank_within_dp=0, master_addr=10.30.7.11, mq_connect_ip=127.0.0.1 (local), world_size=2, local_world_size=1
+";
+const HEADLESS: &str = "\
+INFO 11-29 14:54:01 [model.py:619] Resolved architecture: LlamaForCausalLM
+INFO 11-29 14:54:01 [model.py:1776] Using max model len 4096
+INFO 11-29 14:54:01 [arg_utils.py:2026] Inferred data_parallel_rank 0 from node_rank 1
+INFO 11-29 14:54:01 [serve.py:212] Launching vLLM (v0.25.1) headless multiproc executor, with head node address 10.30.7.11:29555 for torch.distributed process group.
+";
+
+#[test]
+fn a_head_that_is_heard_is_no_missing_log() {
+    let refused = "\
+(Worker pid=2801) INFO 11-29 14:54:38 [parallel_state.py:1607] world_size=2 rank=1 local_rank=0 distributed_init_method=tcp://10.30.7.11:29555 backend=nccl
+(Worker pid=2801) ERROR 11-29 14:54:39 [multiproc_executor.py:870] WorkerProc failed to start.
+(Worker pid=2801) ERROR 11-29 14:54:39 [multiproc_executor.py:870] Traceback (most recent call last):
+(Worker pid=2801) ERROR 11-29 14:54:39 [multiproc_executor.py:870]   File \"/usr/lib/python3/dist-packages/torch/distributed/rendezvous.py\", line 189, in _create_c10d_store
+(Worker pid=2801) ERROR 11-29 14:54:39 [multiproc_executor.py:870]     return TCPStore(
+(Worker pid=2801) ERROR 11-29 14:54:39 [multiproc_executor.py:870] torch.distributed.DistNetworkError: The client socket has failed to connect to any network address of (10.30.7.11, 29555). The client socket has failed to connect to 10.30.7.11:29555 (errno: 111 - Connection refused).
+";
+    let head = Text::new("head.log", HEAD);
+    let worker = Text::new("worker.log", format!("{HEADLESS}{refused}"));
+    let report = examine_texts(&[head, worker]);
+    assert_eq!(cause(&report), Some("dist.store-unreachable"));
+    assert_eq!(report.headline, "Rank 1 (worker) could not reach the rendezvous store");
+    assert!(report.log.missing.is_empty(), "{:?}", report.log.missing);
+}
+
+#[test]
+fn the_process_that_the_others_wait_for_is_the_first_of_the_silent() {
+    let joins = "\
+(Worker pid=3200) INFO 11-29 14:54:27 [parallel_state.py:1607] world_size=2 rank=0 local_rank=0 distributed_init_method=tcp://10.30.7.11:29555 backend=nccl
+";
+    let options = coroner::Options {
+        now: Some(coroner::time::Stamp::dated("2026-11-29T15:20:00".parse().unwrap())),
+        ..coroner::Options::default()
+    };
+    let head = Text::new("h.log", format!("{HEAD}{joins}"));
+    let report = examine_texts_with(&[head, Text::new("w.log", HEADLESS)], &options);
+    assert_eq!(report.outcome, Outcome::Running);
+    let silent = finding(&report, "stuck.silent").unwrap();
+    assert!(
+        silent.starts_with("Main in w.log: last line at 11-29T14:54:01"),
+        "{silent}"
+    );
+    assert!(silent.contains("it may be the one of rank 1"), "{silent}");
+}
