@@ -49,6 +49,9 @@ const READ_FOR_A_NETWORK: &[(&str, bool)] = &[
 const FIRST: &str = "nccl_interface";
 const NETWORK: &str = "nccl_network";
 
+/// A value; `None` where it is known that the setting has none.
+pub type Value = Option<Arc<str>>;
+
 /// One setting that nodes have different values of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
@@ -56,8 +59,8 @@ pub struct Difference {
     pub what: &'static str,
     /// Whether such a difference breaks a launch as a rule.
     pub grave: bool,
-    /// Each value with the nodes that have it; `None` for those on which it is known not to be set.
-    pub values: Vec<(Option<Arc<str>>, Vec<Arc<str>>)>,
+    /// Each value with the nodes that have it.
+    pub values: Vec<(Value, Vec<Arc<str>>)>,
 }
 
 /// The differences between the nodes of an attempt. A node that names several values of a setting is not compared.
