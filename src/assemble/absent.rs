@@ -45,7 +45,7 @@ pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, ar
         let who = absent_in_words(&arrival.absent);
         out.alternatives.push(Alternative {
             id: id.to_owned(),
-            title: catalog.cause(id).map_or_else(|| id.to_owned(), |c| c.title.clone()),
+            title: catalog.title(id),
             confidence: 0.5,
             why: match meeting.known.is_empty() {
                 true => format!("{}; {who} may not have", meeting.came_in_words()),
@@ -100,9 +100,7 @@ fn tell_sizes(catalog: &Catalog, launches: &Launches, arrival: &Arrival, out: &m
     out.headline = Some(told.clone());
     out.alternatives.push(Alternative {
         id: WORLD_SIZE.to_owned(),
-        title: catalog
-            .cause(WORLD_SIZE)
-            .map_or_else(|| WORLD_SIZE.to_owned(), |c| c.title.clone()),
+        title: catalog.title(WORLD_SIZE),
         confidence: SIZES_DIFFER,
         why: told,
         why_not: "no line states that this is why the group was not formed".to_owned(),
@@ -117,14 +115,19 @@ fn tell_unlogged(arrival: &Arrival, out: &mut Waits) {
     if arrival.unlogged.is_empty() {
         return;
     }
-    let who = absent_in_words(&arrival.unlogged);
-    let logs = match arrival.unlogged.len() {
-        1 => format!("log of {who} is"),
-        _ => format!("logs of {who} are"),
-    };
-    let told = format!("The {logs} not in the input; what stopped the others may stand there");
+    let logs = capital(&logs_of(&arrival.unlogged));
+    let told = format!("{logs} not in the input; what stopped the others may stand there");
     out.findings.push(finding("arrival.unlogged", "warning", &told));
     out.sentence = Some(format!("{told}."));
+}
+
+/// The logs of ranks as the start of what is said of them.
+fn logs_of(absent: &[Absent]) -> String {
+    let who = absent_in_words(absent);
+    match absent.len() {
+        1 => format!("the log of {who} is"),
+        _ => format!("the logs of {who} are"),
+    }
 }
 
 /// What a rank waits for, in a sentence about that rank.
@@ -173,12 +176,7 @@ impl<'a> Meeting<'a> {
 
     /// Why it is not known whether the others came.
     fn unlogged(&self) -> String {
-        let who = absent_in_words(&self.open);
-        let logs = match self.open.len() {
-            1 => format!("the log of {who} is"),
-            _ => format!("the logs of {who} are"),
-        };
-        self.why_open(&who, &logs)
+        self.why_open(&absent_in_words(&self.open), &logs_of(&self.open))
     }
 
     /// The same where the sentence has named them.

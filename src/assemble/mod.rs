@@ -201,8 +201,7 @@ fn title(catalog: &Catalog, launches: &Launches, verdict: &Verdict, id: &str) ->
     let own = root
         .and_then(|f| launches.signature(catalog, f.event))
         .and_then(|s| s.def.title.clone());
-    own.or_else(|| catalog.cause(id).map(|c| c.title.clone()))
-        .unwrap_or_else(|| id.to_owned())
+    own.unwrap_or_else(|| catalog.title(id))
 }
 
 fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict, names: &Names<'_>) -> Vec<Alternative> {
@@ -211,9 +210,8 @@ fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict, names
         .and_then(|i| verdict.failures.get(i))
         .filter(|f| launches.events.get(f.event).is_some())
         .map(|f| names.stands_at(f.event));
-    let titled = |id: &str| catalog.cause(id).map_or_else(|| id.to_owned(), |c| c.title.clone());
     let suspected = verdict.suspects.iter().map(|(id, confidence)| Alternative {
-        title: titled(id),
+        title: catalog.title(id),
         confidence: *confidence,
         why: "such an end often turns out to be this".to_owned(),
         why_not: "no line of the log says so".to_owned(),
@@ -236,7 +234,7 @@ fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict, names
                 }
             };
             Some(Alternative {
-                title: titled(&id),
+                title: catalog.title(&id),
                 confidence: *confidence,
                 why: format!("{} says so", names.stands_at(failure.event)),
                 why_not,

@@ -9,6 +9,7 @@ use crate::launch::processes::{Process as Proc, ProcessId};
 use crate::report::model::{CoordsReport, PlaceReport, Process, TimelineEntry};
 use crate::time::Stamp;
 use crate::verdict::Verdict;
+use crate::verdict::failure::Failure;
 
 /// Processes listed in a report at most.
 const MAX_PROCESSES: usize = 1024;
@@ -86,11 +87,20 @@ impl Names<'_> {
         }
     }
 
+    /// The phase in which a process was last. What one of its group says of the phase they are in together counts for the
+    /// root too.
+    pub fn last_phase(&self, verdict: &Verdict, process: ProcessId) -> Option<String> {
+        let root = verdict.root.and_then(|root| verdict.failures.get(root));
+        let died = root
+            .filter(|root| root.process == process)
+            .and(verdict.phase.as_deref());
+        let own = || self.launches.machine(verdict.attempt, process)?.last();
+        died.or_else(own).map(ToOwned::to_owned)
+    }
+
     /// The processes of the report: all that did anything, at most a thousand.
     pub fn processes(&self, verdict: &Verdict) -> Vec<Process> {
-        let machines = self.launches.machines(verdict.attempt);
         let active = self.launches.active(verdict.attempt);
-        let root = verdict.root.and_then(|root| verdict.failures.get(root));
         let all = self
             .launches
             .processes
@@ -103,9 +113,8 @@ impl Names<'_> {
             let told = verdict
                 .failures
                 .iter()
-                .filter(|f| f.process.0 == i && !f.of_another)
-                .find_map(|f| f.exit);
-            let died = root.filter(|root| root.process.0 == i).and(verdict.phase.clone());
+                .filter(|f| f.process.0 == i)
+                .find_map(Failure::end);
             Process {
                 id: p.id.clone(),
                 role: p.role.id().to_owned(),
@@ -113,7 +122,7 @@ impl Names<'_> {
                 coords: coords(&p.coords),
                 node: self.launches.processes.node(ProcessId(i)).map(ToString::to_string),
                 pid: p.pid,
-                last_phase: died.or_else(|| machines.get(i).and_then(|m| m.last()).map(ToOwned::to_owned)),
+                last_phase: self.last_phase(verdict, ProcessId(i)),
                 exit: told.and_then(exit_text),
             }
         })

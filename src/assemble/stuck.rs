@@ -107,7 +107,7 @@ pub fn tell(
     for (id, confidence) in likely.take(MAX_CAUSES) {
         let request = facts.request().filter(|_| id == UNPLACED);
         out.alternatives.push(Alternative {
-            title: catalog.cause(&id).map_or_else(|| id.clone(), |c| c.title.clone()),
+            title: catalog.title(&id),
             why: request.map_or_else(|| fell_silent.clone(), |asked| format!("{asked} waits for a place")),
             why_not: "nothing has failed: it may be at work still, or the log be cut".to_owned(),
             id,
@@ -211,13 +211,14 @@ fn groups<'l>(
         };
         let since = |(end, end_ahead): (&Stamp, f64)| Some(end.seconds_since(at)? - end_ahead + ahead(process));
         let silent = end.and_then(since);
-        let waits = match arrival {
-            Some(a) if !a.absent.is_empty() && process.rank.is_some_and(|r| a.came.contains(&r)) => {
-                absent::waited_for(a)
-            }
-            _ if missed.is_some() => missed.clone().unwrap_or_default(),
-            _ if Some(process.role) != innermost => "waiting for the processes that it started".to_owned(),
-            _ => waits_for(&phase).to_owned(),
+        let is_missed = missed.is_some();
+        let inner = Some(process.role) == innermost;
+        let came = |a: &&Arrival| !a.absent.is_empty() && process.rank.is_some_and(|r| a.came.contains(&r));
+        let waits = match (missed, arrival.filter(came)) {
+            (Some(missed), _) => missed,
+            (None, Some(arrival)) => absent::waited_for(arrival),
+            (None, None) if inner => waits_for(&phase).to_owned(),
+            (None, None) => "waiting for the processes that it started".to_owned(),
         };
         let key = (phase.clone(), silent.map(|s| s as i64), waits.clone());
         let group = groups.entry(key).or_insert(Group {
@@ -225,8 +226,8 @@ fn groups<'l>(
             at,
             silent,
             waits,
-            inner: Some(process.role) == innermost || missed.is_some(),
-            missed: missed.is_some(),
+            inner: inner || is_missed,
+            missed: is_missed,
             processes: Vec::new(),
         });
         group.processes.push(process);

@@ -41,11 +41,10 @@ pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
     let mut exits: BTreeMap<ProcessId, String> = BTreeMap::new();
     for (index, failure) in verdict.failures.iter().enumerate().filter(|(_, f)| !f.survived) {
         first.entry(failure.process).or_insert(index);
-        if let Some(exit) = failure.exit.filter(|_| !failure.of_another).and_then(exit_text) {
+        if let Some(exit) = failure.end().and_then(exit_text) {
             exits.entry(failure.process).or_insert(exit);
         }
     }
-    let machines = launches.machines(verdict.attempt);
     let mut groups: BTreeMap<Alike, Members<'_>> = BTreeMap::new();
     for index in launches.active(verdict.attempt) {
         let id = ProcessId(index);
@@ -58,9 +57,7 @@ pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
         let same = failure
             .zip(root)
             .is_some_and(|((_, f), r)| f.key == r.key && f.cause == r.cause);
-        // What one of its group says of the phase they are in together counts for the root too.
-        let own = || machines.get(index).and_then(|m| m.last()).map(ToOwned::to_owned);
-        let last_phase = verdict.phase.clone().filter(|_| victim).or_else(own);
+        let last_phase = names.last_phase(verdict, id);
         let exit = exits.get(&id).cloned();
         let said = match failure {
             _ if victim || same => None,

@@ -231,6 +231,12 @@ impl Catalog {
         self.causes_by_id().get(id)
     }
 
+    /// The title of a cause, its id where no entry has one.
+    pub fn title(&self, id: &str) -> String {
+        self.cause(id)
+            .map_or_else(|| id.to_owned(), |cause| cause.title.clone())
+    }
+
     /// Strength of a cause id.
     pub fn strength(&self, cause: &str) -> Strength {
         self.causes_by_id().strength(Some(cause))

@@ -5,6 +5,7 @@
 use super::profile::{MonthStamp, Profile, host_shape};
 use super::said::Said;
 use super::{MAX_LAYERS, cluster, container, grammar, journal, ray, stamps};
+use crate::time::Stamp;
 
 /// Peels layer after layer, until nothing peels or the line turns out to be part of a longer one.
 pub(super) fn peel<'a>(profile: &Profile, mut s: &'a str, said: &mut Said<'a>) -> &'a str {
@@ -49,10 +50,8 @@ fn bracket<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
 
 /// `[2026-07-13T19:39:36Z] text` of Buildkite and Jenkins. The blank-separated form is SGLang's and NCCL's own.
 fn ci_stamp<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
-    let inside = s.strip_prefix('[')?;
-    let (at, rest) =
-        stamps::iso(inside).filter(|(at, _)| at.offset.is_some() && inside.as_bytes().get(10) == Some(&b'T'))?;
-    let rest = rest.strip_prefix(']')?;
+    let zoned = |at: &Stamp| at.offset.is_some() && s.as_bytes().get(11) == Some(&b'T');
+    let (at, rest) = stamps::bracketed(s).filter(|(at, _)| zoned(at))?;
     said.at(at);
     Some(rest.strip_prefix(' ').unwrap_or(rest))
 }

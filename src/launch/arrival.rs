@@ -92,8 +92,7 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
         out.world = u32::try_from(ranks.len()).ok()?;
         return Some(out);
     }
-    let processes = active.iter().map(|&i| launches.processes.get(ProcessId(i)));
-    let stated = processes.filter_map(|p| p.identity.world_size).max();
+    let stated = of(launches, &active).filter_map(|(_, p)| p.identity.world_size).max();
     let highest = ranks.keys().next_back().map(|r| r + 1);
     out.world = stated
         .or(out.told.map(|(_, all)| all))
@@ -149,13 +148,22 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
     Some(out)
 }
 
+/// Processes with their ids.
+fn of<'l>(launches: &'l Launches, ids: &'l BTreeSet<usize>) -> impl Iterator<Item = (ProcessId, &'l Process)> {
+    ids.iter()
+        .map(|&i| (ProcessId(i), launches.processes.get(ProcessId(i))))
+}
+
+/// Whether a process is one of its own, and speaks in the logs: one that is only told of, as by an agent, need not be
+/// another than those that are known.
+fn is_heard(process: &Process) -> bool {
+    !process.absorbed && process.last_line.1 > 0
+}
+
 /// Workers whose rank is not known.
-fn nameless<'l>(launches: &'l Launches, active: &BTreeSet<usize>) -> Vec<(ProcessId, &'l Process)> {
-    let all = active
-        .iter()
-        .map(|&i| (ProcessId(i), launches.processes.get(ProcessId(i))));
-    // One that is only told of, as by an agent, need not be another than the ranks that are known.
-    all.filter(|(_, p)| p.rank.is_none() && !p.absorbed && p.role.is_worker_like() && p.last_line.1 > 0)
+fn nameless<'l>(launches: &'l Launches, active: &'l BTreeSet<usize>) -> Vec<(ProcessId, &'l Process)> {
+    of(launches, active)
+        .filter(|(_, p)| p.rank.is_none() && p.role.is_worker_like() && is_heard(p))
         .collect()
 }
 
@@ -206,32 +214,24 @@ fn of_unheard_nodes(
 /// An engine that is heard and has not started its workers stands for them: they did not come, and no log is missing.
 /// Under Ray the workers of a node print elsewhere.
 fn stopped_before_their_workers(launches: &Launches, active: &BTreeSet<usize>, absent: &mut [Absent]) {
-    let all = || {
-        active
-            .iter()
-            .map(|&i| (ProcessId(i), launches.processes.get(ProcessId(i))))
-    };
     let of_ray = |p: &Process| {
         p.role == ProcessRole::RayDaemon || p.label.as_deref().is_some_and(|label| label.starts_with("RayWorker"))
     };
-    if all().any(|(_, p)| of_ray(p)) {
+    if of(launches, active).any(|(_, p)| of_ray(p)) {
         return;
     }
-    let workers: BTreeSet<&Arc<str>> = all()
-        .filter(|(_, p)| p.role.is_worker_like() && !p.absorbed && p.last_line.1 > 0)
+    let heard = || of(launches, active).filter(|(_, p)| is_heard(p));
+    let workers: BTreeSet<&Arc<str>> = heard()
+        .filter(|(_, p)| p.role.is_worker_like())
         .filter_map(|(_, p)| p.node.as_ref())
         .collect();
     for rank in absent.iter_mut().filter(|a| a.process.is_none()) {
         let Some(node) = rank.node.as_ref().filter(|node| !workers.contains(node)) else {
             continue;
         };
-        let engine = all()
-            .filter(|(_, p)| p.node.as_ref() == Some(node) && !p.absorbed && p.last_line.1 > 0)
-            .filter(|(_, p)| p.role == ProcessRole::EngineCore)
-            .map(|(id, _)| id)
-            .next();
-        if engine.is_some() {
-            (rank.process, rank.known) = (engine, true);
+        let engine = heard().find(|(_, p)| p.role == ProcessRole::EngineCore && p.node.as_ref() == Some(node));
+        if let Some((engine, _)) = engine {
+            (rank.process, rank.known) = (Some(engine), true);
         }
     }
 }
@@ -338,11 +338,9 @@ impl Layout {
             of_block: BTreeMap::new(),
         };
         let with_ranks: BTreeSet<&Arc<str>> = layout.own.values().collect();
-        let all: BTreeSet<Arc<str>> = active
-            .iter()
-            .map(|&i| launches.processes.get(ProcessId(i)))
-            .filter(|p| !p.absorbed)
-            .filter_map(|p: &Process| p.node.clone())
+        let all: BTreeSet<Arc<str>> = of(launches, active)
+            .filter(|(_, p)| !p.absorbed)
+            .filter_map(|(_, p)| p.node.clone())
             .collect();
         let idle: Vec<&Arc<str>> = all.iter().filter(|n| !with_ranks.contains(n)).collect();
         // The size of a block shows in what was heard: the largest share of one node that divides the world.

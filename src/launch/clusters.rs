@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::files::{file_of, folder_of_launch, layout_keys, session_folder};
-use super::relation::{Span, both, root, span, unite};
+use super::relation::{Span, root, span, unite, widen};
 use super::{Source, folders};
 
 /// Setting that names a cluster.
@@ -30,7 +30,7 @@ pub struct Cluster {
 impl Cluster {
     fn add(&mut self, at: usize, source: &Source) {
         self.sources.push(at);
-        self.span = self.span.take().into_iter().chain(span(source)).reduce(both);
+        widen(&mut self.span, source);
         // There is one GCS in a cluster.
         self.named |= id(source).is_some()
             || folders::session(&source.name.replace('\\', "/")).is_some()

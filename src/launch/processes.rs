@@ -15,6 +15,7 @@ use super::rounds::Rounds;
 use crate::catalog::Catalog;
 use crate::catalog::captures::Identity;
 use crate::dialect::header::coords_of_label;
+use crate::dialect::reader::Heard;
 use crate::event::{Coords, Event, InputId, Program, Speaker, Victim};
 use crate::time::Stamp;
 
@@ -195,31 +196,19 @@ impl Processes {
             }
         }
         for (source, file) in sources.iter().zip(&files) {
-            // Ray says on which node a process is where that is another than the driver's, whose output this is: one of
-            // the same pid without a node is another one if its rank says so.
-            let mut ranks: HashMap<(i64, Option<Arc<str>>), u32> = HashMap::new();
-            for heard in source.harvest.heard.iter().filter(|h| h.speaker.label.is_some()) {
-                let there = heard
-                    .speaker
-                    .node
-                    .as_ref()
-                    .and_then(|_| table.node_of(&heard.speaker, file));
-                if let (Some(pid), Some(rank)) = (heard.speaker.pid, heard.speaker.rank.or(heard.identity.rank)) {
-                    ranks.insert((pid, there), rank);
-                }
-            }
+            let ranks = table.ranks_of_pids(source, file);
             for heard in &source.harvest.heard {
                 let node = table.node_of(&heard.speaker, file);
                 let scope = table.scope(source.input);
                 let here = heard.speaker.label.is_some() && heard.speaker.node.is_none();
-                let nodes = |pid: i64| {
+                let only_node = |pid: i64| {
                     let own = ranks.get(&(pid, None)).filter(|_| here);
                     let other = |node: &Arc<str>| ranks.get(&(pid, Some(node.clone())));
-                    let can_be = move |node: &&Arc<str>| own.zip(other(node)).is_none_or(|(a, b)| a == b);
-                    let all = nodes_of_pid.get(&(scope, pid)).into_iter().flatten();
-                    all.filter(|node| can_be(node)).collect::<Vec<_>>().into_iter()
+                    let can_be = |node: &&Arc<str>| own.zip(other(node)).is_none_or(|(a, b)| a == b);
+                    let mut nodes = nodes_of_pid.get(&(scope, pid)).into_iter().flatten().filter(can_be);
+                    nodes.next().filter(|_| nodes.next().is_none()).cloned()
                 };
-                let key = key(&heard.speaker, file, (source.input, scope), node, nodes);
+                let key = key(&heard.speaker, file, (source.input, scope), node, only_node);
                 let id = *by_key
                     .entry(key)
                     .or_insert_with(|| table.add(&heard.speaker, file, source.input));
@@ -255,6 +244,19 @@ impl Processes {
         let service = speaker.container.clone().filter(|name| is_node_name(name));
         let node = speaker.node.clone().or(service).or_else(|| file.node.clone())?;
         Some(self.aliases.get(&node).cloned().unwrap_or(node))
+    }
+
+    /// The ranks of the processes that a source labels, by pid and by the node that it names with it. Ray names a node
+    /// where it is another than the driver's, whose output this is: one of the same pid without a node is another one if
+    /// its rank says so.
+    fn ranks_of_pids(&self, source: &Source, file: &FileHint) -> HashMap<(i64, Option<Arc<str>>), u32> {
+        let labelled = source.harvest.heard.iter().filter(|h| h.speaker.label.is_some());
+        let rank = |heard: &Heard| {
+            let speaker = &heard.speaker;
+            let node = speaker.node.as_ref().and_then(|_| self.node_of(speaker, file));
+            Some(((speaker.pid?, node), speaker.rank.or(heard.identity.rank)?))
+        };
+        labelled.filter_map(rank).collect()
     }
 
     /// The round that an input is of, where pids may come again in another.
@@ -543,21 +545,18 @@ fn short_names(sources: &[Arc<Source>]) -> HashMap<InputId, String> {
     sources.iter().filter(|_| several).map(name).collect()
 }
 
-/// What a speaker is known by; `nodes` tells on which nodes a process of a pid can be.
-fn key<'n, N: Iterator<Item = &'n Arc<str>>>(
+/// What a speaker is known by; `only_node` tells the node of a pid that it can have on one node only.
+fn key(
     speaker: &Speaker,
     file: &FileHint,
     (input, scope): (InputId, Option<usize>),
     node: Option<Arc<str>>,
-    nodes: impl Fn(i64) -> N,
+    only_node: impl Fn(i64) -> Option<Arc<str>>,
 ) -> Key {
     // A line without a pid in a process's own file is that process's, whatever label it carries.
     let own_file = file.pid.filter(|_| speaker.pid.is_none());
     if let Some(pid) = speaker.pid.or(own_file) {
-        let mut nodes = nodes(pid);
-        let only = nodes.next().filter(|_| nodes.next().is_none());
-        let node = only.cloned().or(node);
-        return Key::Pid(scope, node, pid);
+        return Key::Pid(scope, only_node(pid).or(node), pid);
     }
     if let Some(label) = &speaker.label {
         return Key::Label(scope, node.or_else(|| speaker.container.clone()), label.clone());

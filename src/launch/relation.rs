@@ -216,6 +216,11 @@ pub(super) fn both(a: Span, b: Span) -> Span {
     (earlier(a.0, b.0), later(a.1, b.1))
 }
 
+/// Makes a span hold that of one more source.
+pub(super) fn widen(all: &mut Option<Span>, source: &Source) {
+    *all = all.take().into_iter().chain(span(source)).reduce(both);
+}
+
 fn earlier(a: Stamp, b: Stamp) -> Stamp {
     if b.seconds_since(&a).is_some_and(|s| s < 0.0) {
         b

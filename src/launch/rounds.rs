@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::Source;
 use super::clusters::{self, Cluster, overlap};
 use super::files::{FileHint, output, part_in_name};
-use super::relation::{Own, Span, both, own_launch, span};
+use super::relation::{Own, Span, both, own_launch, span, widen};
 use super::servers::Servers;
 use crate::catalog::Catalog;
 
@@ -62,7 +62,6 @@ impl Rounds {
 
     /// Launches that were written to files of their own.
     fn of_outputs(&mut self, catalog: &Catalog, sources: &[Arc<Source>]) {
-        let rounds = self;
         let mut outputs: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (at, source) in sources.iter().enumerate() {
             outputs.entry(output(&source.name)).or_default().push(at);
@@ -73,17 +72,11 @@ impl Rounds {
             .collect();
         for whole in &wholes {
             let inputs = whole.sources.iter().filter_map(|&at| sources.get(at));
-            rounds.servers.add(inputs.map(|s| s.input), &whole.own, whole.alone);
+            self.servers.add(inputs.map(|s| s.input), &whole.own, whole.alone);
         }
-        // Where two stamps cannot be compared, there is no order to speak of.
-        let Some(base) = wholes.first().map(|w| w.span.0.clone()) else {
-            return;
-        };
-        let seconds = |w: &Whole| w.span.0.seconds_since(&base);
-        if wholes.iter().any(|w| seconds(w).is_none()) {
+        if !sort_by_start(&mut wholes, |whole| &whole.span) {
             return;
         }
-        wholes.sort_by(|a, b| seconds(a).unwrap_or(0.0).total_cmp(&seconds(b).unwrap_or(0.0)));
         let mut round = 0;
         let mut end = None;
         let mut places: BTreeSet<String> = BTreeSet::new();
@@ -101,13 +94,9 @@ impl Rounds {
                 _ => Some(whole.span.1),
             };
             places.insert(whole.place);
-            for at in whole.sources {
-                if let Some(slot) = rounds.of.get_mut(at) {
-                    *slot = Some(round);
-                }
-            }
+            number(&mut self.of, &whole.sources, round);
         }
-        rounds.count = round + 1;
+        self.count = round + 1;
     }
 
     /// Clusters of their own, each with what ran on it. What ran on several, and a cluster that several launches ran on
@@ -118,12 +107,8 @@ impl Rounds {
             return;
         }
         self.clusters = vec![None; sources.len()];
-        for (number, cluster) in clusters.iter().enumerate() {
-            for &at in &cluster.sources {
-                if let Some(slot) = self.clusters.get_mut(at) {
-                    *slot = Some(number);
-                }
-            }
+        for (of, cluster) in clusters.iter().enumerate() {
+            number(&mut self.clusters, &cluster.sources, of);
         }
         let Some(units) = self.units(sources, &clusters) else {
             return;
@@ -137,11 +122,7 @@ impl Rounds {
         self.count = units.len();
         self.of = vec![None; sources.len()];
         for (round, (_, members)) in units.iter().enumerate() {
-            for &at in members {
-                if let Some(slot) = self.of.get_mut(at) {
-                    *slot = Some(round);
-                }
-            }
+            number(&mut self.of, members, round);
         }
         // An output without a launch of its own is of the cluster during whose life it was written.
         let free = self.of.iter_mut().zip(sources).filter(|(of, _)| of.is_none());
@@ -164,7 +145,7 @@ impl Rounds {
         for (at, (round, source)) in self.of.iter().zip(sources).enumerate() {
             let Some(round) = round else { continue };
             let (all, members) = rounds.entry(*round).or_default();
-            *all = all.take().into_iter().chain(span(source)).reduce(both);
+            widen(all, source);
             members.push(at);
         }
         let mut alone = Vec::new();
@@ -183,13 +164,7 @@ impl Rounds {
             }
         }
         units.extend(alone);
-        let base = units.first()?.0.0.clone();
-        let seconds = |unit: &Unit| unit.0.0.seconds_since(&base);
-        if units.iter().any(|unit| seconds(unit).is_none()) {
-            return None;
-        }
-        units.sort_by(|a, b| seconds(a).unwrap_or(0.0).total_cmp(&seconds(b).unwrap_or(0.0)));
-        Some(units)
+        sort_by_start(&mut units, |unit| &unit.0).then_some(units)
     }
 
     /// Number of rounds, at least 1.
@@ -222,6 +197,29 @@ impl Rounds {
     pub fn round(&self, source: usize) -> Option<usize> {
         self.of.get(source).copied().flatten()
     }
+}
+
+/// Gives members their number.
+fn number(of: &mut [Option<usize>], members: &[usize], number: usize) {
+    for &at in members {
+        if let Some(slot) = of.get_mut(at) {
+            *slot = Some(number);
+        }
+    }
+}
+
+/// Puts what has a span in the order in which it began. Where there is nothing, or two stamps cannot be compared, there
+/// is no order to speak of.
+fn sort_by_start<T>(all: &mut [T], span: impl Fn(&T) -> &Span) -> bool {
+    let Some(base) = all.first().map(|first| span(first).0.clone()) else {
+        return false;
+    };
+    let seconds = |one: &T| span(one).0.seconds_since(&base);
+    if all.iter().any(|one| seconds(one).is_none()) {
+        return false;
+    }
+    all.sort_by(|a, b| seconds(a).unwrap_or(0.0).total_cmp(&seconds(b).unwrap_or(0.0)));
+    true
 }
 
 /// When a cluster ran, with the sources that are of it.

@@ -173,7 +173,8 @@ const NAME_PARTS: [&str; 12] = [
     "key", "token", "secret", "pass", "pwd", "cred", "auth", "sig", "cookie", "webhook", "_pat", "pat=",
 ];
 
-/// [`CONTEXT_WORDS`], then [`NAME_PARTS`], then [`beginnings`]; an automaton that takes little to build, for texts of a report are few.
+/// [`CONTEXT_WORDS`], then [`NAME_PARTS`], then [`beginnings`]; an automaton that takes little to build, for texts of a
+/// report are few.
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let mut builder = AhoCorasick::builder();
     builder

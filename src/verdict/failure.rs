@@ -88,6 +88,13 @@ pub struct Failure {
     pub key: String,
 }
 
+impl Failure {
+    /// How its process ended, as far as it tells.
+    pub fn end(&self) -> Option<ExitStatus> {
+        self.exit.filter(|_| !self.of_another)
+    }
+}
+
 /// All candidates of an attempt, in order.
 pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Vec<Failure> {
     let ready = ready::lines(catalog, launches, attempt);
