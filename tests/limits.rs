@@ -178,7 +178,7 @@ fn data_that_grows_without_end_in_every_shape() {
         let zeros = zeros.clone();
         move |to: &mut dyn Write| (0..mib).for_each(|_| to.write_all(&zeros).unwrap())
     };
-    let simple = gz(many(1200));
+    let simple = gz(many(1100));
     let twice = gz(|to| to.write_all(&simple).unwrap());
     let member = |name: &str, bytes: &[u8]| {
         let mut builder = tar::Builder::new(Vec::new());

@@ -323,10 +323,10 @@ fn incidents_are_what_the_caller_says() {
 }
 
 #[test]
-fn thousands_of_logs_come_in_order_of_path_and_none_is_lost() {
+fn many_logs_come_in_order_of_path_and_none_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     let mut want = Vec::new();
-    for n in 0..3000 {
+    for n in 0..1500 {
         let name = format!("{:02}/{n:04}.log", n / 100);
         let error = match n % 3 {
             0 => "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n",
@@ -470,7 +470,7 @@ fn interrupted(dir: &Path, file: &Path, signal: &str) -> Option<i32> {
 #[test]
 fn an_interrupted_scan_loses_nothing_and_doubles_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    for n in 0..400 {
+    for n in 0..200 {
         put(dir.path(), &format!("{n:03}.log"), &corpus(FAILED));
     }
     let out = tempfile::tempdir().unwrap();
@@ -479,7 +479,7 @@ fn an_interrupted_scan_loses_nothing_and_doubles_nothing() {
     let left = fs::read(out.path().join("records.ndjson.partial.1")).unwrap();
     assert!(left.ends_with(b"\n"));
     let finished = records(&left).len();
-    assert!((1..400).contains(&finished), "{finished}");
+    assert!((1..200).contains(&finished), "{finished}");
     assert_eq!(interrupted(dir.path(), &file, "KILL"), None);
     assert!(!file.exists());
 
@@ -491,7 +491,7 @@ fn an_interrupted_scan_loses_nothing_and_doubles_nothing() {
         0
     );
     let all = records(&fs::read(&file).unwrap());
-    let want: Vec<String> = (0..400).map(|n| format!("./{n:03}.log")).collect();
+    let want: Vec<String> = (0..200).map(|n| format!("./{n:03}.log")).collect();
     assert_eq!(sources(&all), want);
     assert_eq!(names(out.path()), ["records.ndjson"]);
 }

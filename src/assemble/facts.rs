@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
 use crate::event::Program;
-use crate::launch::Launches;
 use crate::launch::machine::Engine;
 use crate::launch::processes::{Process, ProcessId, ProcessRole};
+use crate::launch::{Launches, Placed};
 use crate::remedy::evidence::Elsewhere;
 use crate::remedy::{Evidence, patch};
 use crate::report::model::{Launch, LaunchIds, Measurement, Platform};
 use crate::time::Stamp;
-use crate::verdict::failure::Failure;
+use crate::verdict::failure::{Failure, Worth};
 use crate::verdict::{Verdict, exception_of};
 
 use super::{cut, leftover};
@@ -388,7 +388,7 @@ impl Facts {
             settings: &self.settings,
             unified: self.unified,
             tags: &self.tags,
-            nodes: node_count(launches, verdict.attempt),
+            nodes: self.nodes(launches, verdict.attempt),
             under: self.under.clone(),
             phase: verdict.phase.as_deref(),
             process: Some(who.id.as_str()),
@@ -400,23 +400,32 @@ impl Facts {
         }
     }
 
+    /// Nodes of the launch: those that its settings state, else those that are named, or one.
+    fn nodes(&self, launches: &Launches, attempt: usize) -> u32 {
+        let stated = self.settings.get("nnodes").and_then(|n| n.parse::<u32>().ok());
+        // A launch on Ray may have many nodes and states one.
+        stated
+            .filter(|n| *n > 1)
+            .unwrap_or_else(|| node_count(launches, attempt))
+    }
+
     /// The launch block of the report.
     pub fn launch(&self, launches: &Launches, verdict: &Verdict, root: Option<usize>) -> Launch {
         let time = |index: usize| launches.events.get(index).and_then(|p| p.event.place.time.clone());
-        // The kernel's log reaches back to the start of the machine.
-        let observed = |index: &usize| {
-            let teller = launches
-                .events
-                .get(*index)
-                .map(|p| launches.processes.get(p.process).role);
-            teller == Some(ProcessRole::Observer)
-        };
-        let all = || launches.of_attempt(verdict.attempt);
-        let own = all().filter(|index| !observed(index)).find_map(time);
-        let started = own.or_else(|| all().find_map(time));
+        let started = start(launches, verdict.attempt);
         // When a line without a stamp was written is not known.
-        let own = |index: &usize| launches.events.get(*index).is_some_and(|p| p.event.place.own_time);
-        let died = root.filter(own).and_then(time);
+        let stamped = |index: &usize| launches.events.get(*index).is_some_and(|p| p.event.place.own_time);
+        let died = root.filter(stamped);
+        // Where the first stamp is that of a failure, the launch began at some time before it.
+        let fails = |index: &usize| {
+            verdict
+                .failures
+                .iter()
+                .any(|f| f.event == *index && f.worth > Worth::Line)
+        };
+        let began = started.filter(|index| !fails(index));
+        let seconds = began.zip(died).and_then(|(s, d)| seconds_between(launches, s, d));
+        let (started, died) = (started.and_then(time), died.and_then(time));
         let printed = |t: &Stamp| t.rfc3339().unwrap_or_else(|| t.printed());
         let world = launches
             .processes
@@ -448,12 +457,9 @@ impl Facts {
             },
             started: started.as_ref().map(printed),
             died: died.as_ref().map(printed),
-            seconds_to_death: died
-                .zip(started)
-                .and_then(|(d, s)| d.seconds_since(&s))
-                .filter(|s| *s >= 0.0),
+            seconds_to_death: seconds,
             world_size: world.or(ranks),
-            nodes: Some(node_count(launches, verdict.attempt)).filter(|n| *n > 0),
+            nodes: Some(self.nodes(launches, verdict.attempt)),
             gpus: world.or(ranks),
             ids: LaunchIds::default(),
         }
@@ -474,10 +480,47 @@ fn json_value(text: &str) -> serde_json::Value {
     }
 }
 
+/// The first event of the launch itself that has a stamp. A kernel's log reaches back to the start of the machine, and
+/// a Ray cluster may have stood for weeks; where there is nothing else, theirs counts.
+fn start(launches: &Launches, attempt: usize) -> Option<usize> {
+    let stamped = |index: &usize| {
+        launches
+            .events
+            .get(*index)
+            .is_some_and(|p| p.event.place.time.is_some())
+    };
+    let role = |index: &usize| {
+        let teller = launches.events.get(*index).map(|p| p.process);
+        teller.map(|id| launches.processes.get(id).role)
+    };
+    let around = |index: &usize| matches!(role(index), Some(ProcessRole::Observer | ProcessRole::RayDaemon));
+    let all = || launches.of_attempt(attempt).filter(stamped);
+    all().find(|index| !around(index)).or_else(|| all().next())
+}
+
+/// Seconds from one event to a later one, by one clock.
+fn seconds_between(launches: &Launches, first: usize, last: usize) -> Option<f64> {
+    let (first, last) = (launches.events.get(first)?, launches.events.get(last)?);
+    let (from, to) = (first.event.place.time.as_ref()?, last.event.place.time.as_ref()?);
+    let ahead = |placed: &Placed| {
+        let node = launches.processes.get(placed.process).node.as_ref();
+        launches.clocks.ahead(node)
+    };
+    let seconds = to.seconds_since(from)? - (ahead(last) - ahead(first));
+    (seconds >= 0.0).then_some(seconds)
+}
+
 /// Nodes that are named, or one.
 fn node_count(launches: &Launches, attempt: usize) -> u32 {
     let active = launches.active(attempt);
-    let processes = || active.iter().filter_map(|&i| launches.processes.all().get(i));
+    // Who only tells of the launch, or is only told of, may call a node by another name.
+    let own = |p: &&Process| p.role != ProcessRole::Observer && p.last_line.1 > 0 && !p.absorbed;
+    let processes = || {
+        active
+            .iter()
+            .filter_map(|&i| launches.processes.all().get(i))
+            .filter(own)
+    };
     let named: std::collections::HashSet<_> = processes().filter_map(|p| p.node.as_ref()).collect();
     // Ray names only foreign nodes, so the driver's own adds one.
     let unnamed = processes().any(|p| p.node.is_none() && p.role.is_worker_like());

@@ -53,6 +53,26 @@ pub(super) fn kubectl<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
     Some(rest.strip_prefix(' ').unwrap_or(rest))
 }
 
+/// `vllm-0 server ` of stern, which puts pod and container in front, after the namespace where it reads several and
+/// before the stamp where it is asked for one. A pod is named for what made it: `set-0`, `deployment-7d9f8b6c5d-x2k4p`.
+pub(super) fn stern<'a>(prefix: &'a str, said: &mut Said<'a>) -> bool {
+    let is_label = |word: &&str| {
+        let letters = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.';
+        word.starts_with(|c: char| c.is_ascii_lowercase()) && word.bytes().all(letters)
+    };
+    let words = prefix.split_ascii_whitespace();
+    let names: Vec<&str> = words.take_while(is_label).collect();
+    let rest = prefix.split_ascii_whitespace().count() - names.len();
+    let (pod, container) = match names.as_slice() {
+        [pod, container] | [_, pod, container] if rest < 2 => (*pod, *container),
+        _ => return false,
+    };
+    if pod.contains('-') {
+        (said.node, said.container) = (Some(pod), Some(container));
+    }
+    pod.contains('-')
+}
+
 /// `name-1  | text`: the name, the column of the bar and the text. Also `service.1.id@node    | text` of a swarm.
 pub(super) fn piped(s: &str) -> Option<(&str, usize, &str)> {
     fn name(s: &str) -> IResult<&str, &str> {

@@ -99,7 +99,10 @@ fn process(s: &str) -> bool {
     let b = near(s.as_bytes());
     memmem::find(b, b"pid=").is_some_and(|at| {
         let (before, pid) = b.split_at(at);
-        matches!(before, [.., b' ' | b'(']) && pid.get(4).is_some_and(u8::is_ascii_digit)
+        let count = |wanted: u8| before.iter().filter(|b| **b == wanted).count();
+        // `NVRM: Xid (PCI:0000:5d:00): 45, pid=88123` names a pid behind its parenthesis.
+        let within = count(b'(') > count(b')');
+        within && matches!(before, [.., b' ' | b'(']) && pid.get(4).is_some_and(u8::is_ascii_digit)
     })
 }
 
@@ -156,6 +159,7 @@ mod tests {
             "WARNING:  x",
             "(EngineCore_DP0 pid=77) x",
             "(raylet, ip=10.0.0.2) x",
+            "(MapBatches(infer) pid=77) x",
             "[2026-11-25 13:00:07 TP0] x",
             "2026-11-25 13:00:07,123\tINFO worker.py:1 -- x",
             "Traceback (most recent call last):",
@@ -168,6 +172,17 @@ mod tests {
             "node-a:1:2 NCCL CALL ncclAllReduce()",
         ] {
             assert!(program(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn no_program_lines() {
+        for line in [
+            "(PCI:0000:5d:00): 45, pid=88123, name=x",
+            "(x) pid=1",
+            "an INFO 11-25 13:00:07",
+        ] {
+            assert!(!program(line), "{line}");
         }
     }
 

@@ -179,7 +179,9 @@ fn unknown<'a>(profile: &Profile, s: &'a str, said: &mut Said<'a>) -> Option<&'a
         .unknown
         .iter()
         .find_map(|prefix| Some((prefix, prefix.strip(s)?)))?;
-    if let Some(at) = prefix.stamp(s.strip_suffix(text).unwrap_or_default()) {
+    let head = s.strip_suffix(text).unwrap_or_default();
+    container::stern(head, said);
+    if let Some(at) = prefix.stamp(head) {
         said.at(at);
     }
     Some(text)

@@ -161,7 +161,7 @@ impl Profile {
         if let Some(sample) = self
             .unknown_sample
             .as_deref()
-            .filter(|sample| !sample.trim().is_empty())
+            .filter(|sample| !sample.trim().is_empty() && !container::stern(sample, &mut Said::default()))
         {
             notes.push(format!(
                 "a prefix of unknown origin, such as `{}`, was taken off the lines",

@@ -305,7 +305,9 @@ impl<'c> Examiner<'c> {
     /// reads like a failure need not be one, so the likeliest are judged.
     fn lead(&self, groups: &mut [relation::Group], sources: &[Arc<Source>]) -> &'static str {
         let largest = groups.first().map_or(0, |g| g.members.len());
-        let equals = groups.iter().take_while(|g| !g.is_mute() && g.members.len() == largest);
+        let around = groups.first().is_some_and(relation::Group::is_around);
+        let equal = |g: &&relation::Group| !g.is_mute() && g.is_around() == around && g.members.len() == largest;
+        let equals = groups.iter().take_while(equal);
         if equals.clone().count() == 1 {
             return "the one with the most files";
         }

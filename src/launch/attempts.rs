@@ -47,6 +47,7 @@ pub fn split(
     for own in &mut outputs {
         own.starts = boundaries(catalog, processes, events, &own.events);
     }
+    drop_lone_restarts(catalog, events, &mut outputs);
     // Where no file of its own tells one launch from the next, all outputs are of one round.
     let in_rounds = rounds.count() > 1;
     let mut attempts_of: Vec<usize> = vec![1; rounds.count()];
@@ -81,6 +82,32 @@ pub fn split(
     }
     by_time(&others, attempts, events);
     attempts
+}
+
+/// A node that joins a launch and restarts while the node that leads it, which has an output of its own, does not, is in
+/// the same launch again.
+fn drop_lone_restarts(catalog: &Catalog, events: &[Placed], outputs: &mut [Output]) {
+    let launches = |own: &Output, joining: bool| {
+        let all = own.events.iter().filter_map(|&i| events.get(i));
+        let engine = |p: &&Placed| {
+            let def = catalog.signature(p.event.signature).map(|s| &s.def);
+            def.is_some_and(|d| d.role == Role::Launch && !matches!(d.program.as_str(), "nccl" | "torch"))
+        };
+        all.into_iter().filter(engine).any(|p| is_joining(p) == joining)
+    };
+    let heads = || outputs.iter().filter(|own| launches(own, false));
+    if heads().any(|own| !own.starts.is_empty()) {
+        return;
+    }
+    let Some(led_from) = heads().filter_map(|own| own.events.first().copied()).min() else {
+        return;
+    };
+    for own in outputs
+        .iter_mut()
+        .filter(|own| launches(own, true) && !launches(own, false))
+    {
+        own.starts.retain(|start| *start < led_from);
+    }
 }
 
 /// What shows no launch, such as a raylet's or the kernel's log, was there all the time: an event in it is of the
@@ -139,29 +166,31 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
             .map(|s| (s.def.role, s.def.program.as_str()));
         if let Some((Role::Launch, program)) = role {
             if program == "nccl" || program == "torch" {
-                current.get_or_insert_with(|| Started::new(placed.process, program));
+                current.get_or_insert_with(|| Started::new(placed.process, program, false));
                 continue;
             }
             let from_here = own.get(at..).unwrap_or_default();
             let node = node_of_several(events, from_here);
             let another = node.is_some_and(|node| begun.insert(node)) && begun.len() > 1;
+            let joins = is_joining(placed);
+            let part = current.as_mut().is_some_and(|started| started.takes(joins));
             match &current {
                 // One more node of the same launch, in a stream that holds them all, one behind the other or mixed.
-                Some(_) if another || hours.run_on(events, from_here) => {}
+                Some(_) if part || another || hours.run_on(events, from_here) => {}
                 // The bare NCCL start of an engine launch is not a launch of its own.
                 Some(started) if started.progressed && started.engine => {
                     let old = started.process;
                     let other = old != placed.process && processes.get(old).explicit;
                     let heard = to_come.get(&old).copied().unwrap_or(0);
                     if !other || heard <= TRAILING {
-                        starts.push(index);
+                        starts.push(first_words(catalog, events, own, at).unwrap_or(index));
                         begun = node_of_several(events, from_here).into_iter().collect();
-                        current = Some(Started::new(placed.process, program));
+                        current = Some(Started::new(placed.process, program, joins));
                         hours = Hours::default();
                     }
                 }
                 Some(started) if started.engine => {}
-                _ => current = Some(Started::new(placed.process, program)),
+                _ => current = Some(Started::new(placed.process, program, joins)),
             }
         } else if let Some(started) = &mut current {
             started.progressed |= match role.map(|r| r.0) {
@@ -227,19 +256,52 @@ fn node_of_several(events: &[Placed], from: &[usize]) -> Option<String> {
     })
 }
 
+/// Whether a node says that it joins the launch that another one leads.
+fn is_joining(placed: &Placed) -> bool {
+    placed.event.settings.iter().any(|(name, _)| &**name == "head_node")
+}
+
+/// The event with which the launch begins that is known as one from the event at `at`: what its process says of its
+/// configuration may go before.
+fn first_words(catalog: &Catalog, events: &[Placed], own: &[usize], at: usize) -> Option<usize> {
+    let process = events.get(*own.get(at)?)?.process;
+    let config = |index: &&usize| {
+        events.get(**index).is_some_and(|placed| {
+            let role = catalog.signature(placed.event.signature).map(|s| s.def.role);
+            placed.process == process && role == Some(Role::Phase) && !far(catalog, placed)
+        })
+    };
+    own.get(..at)?.iter().rev().take_while(config).last().copied()
+}
+
 struct Started {
     process: ProcessId,
     engine: bool,
     progressed: bool,
+    /// Whether the node that leads it has begun, and one that joins it.
+    head: bool,
+    joined: bool,
 }
 
 impl Started {
-    fn new(process: ProcessId, program: &str) -> Self {
+    fn new(process: ProcessId, program: &str, joins: bool) -> Self {
+        let engine = !matches!(program, "nccl" | "torch");
         Self {
             process,
-            engine: !matches!(program, "nccl" | "torch"),
+            engine,
             progressed: false,
+            head: engine && !joins,
+            joined: joins,
         }
+    }
+
+    /// Whether a node that begins is a part of this launch, as it says of itself: one that joins what another leads, or
+    /// the one that others have joined already.
+    fn takes(&mut self, joins: bool) -> bool {
+        let part = if joins { self.head } else { self.joined && !self.head };
+        self.joined |= part && joins;
+        self.head |= part && !joins;
+        part
     }
 }
 

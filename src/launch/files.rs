@@ -98,8 +98,12 @@ pub fn hints(catalog: &Catalog, sources: &[Arc<Source>], rounds: &Rounds) -> Vec
     }
     let of_none = per_round.remove(&None).unwrap_or(0);
     let at_once = of_none + per_round.into_values().max().unwrap_or(0);
+    // What a machine or a supervisor keeps is named for a node where a log of the launch is, too.
+    let of_launch = hints.iter().filter(|h| !h.observer).filter_map(|h| h.node.clone());
+    let of_launch: HashSet<Arc<str>> = of_launch.collect();
     for ((source, hint), by_folder) in sources.iter().zip(&mut hints).zip(by_folder) {
-        let named = by_folder || node_in_name(&source.name).is_some();
+        let beside = hint.observer && hint.node.as_ref().is_some_and(|node| of_launch.contains(node));
+        let named = by_folder || beside || node_in_name(&source.name).is_some();
         if !named && (at_once <= 1 || hint.observer) {
             hint.node = None;
         } else if !hint.ray_session && !hint.observer {
@@ -186,7 +190,7 @@ fn told_hosts(sources: &[Arc<Source>]) -> HashSet<&str> {
 }
 
 /// Whether all that is known of a source is what a kernel or a supervisor prints.
-fn tells_of_others(catalog: &Catalog, source: &Source) -> bool {
+pub(super) fn tells_of_others(catalog: &Catalog, source: &Source) -> bool {
     let known = source
         .harvest
         .events
@@ -218,7 +222,7 @@ fn node_in_name(name: &str) -> Option<String> {
 fn in_name(name: &str, is: fn(&str) -> bool) -> Option<String> {
     let path = name.replace('\\', "/");
     let mut parts = path.rsplit('/');
-    let file = without_endings(parts.next().unwrap_or(""));
+    let file = bare(parts.next().unwrap_or(""));
     if is(file) {
         return Some(file.to_owned());
     }
@@ -299,10 +303,38 @@ fn hint(name: &str, alone: bool) -> FileHint {
     hint
 }
 
-/// A file name without its endings and without the word that says that its container was followed by another.
+/// Words for what a machine or a supervisor keeps itself, beside the name of the machine or pod: `node-b.dmesg.txt`.
+const KEPT_BY_MACHINES: &[&str] = &[
+    "dmesg",
+    "kern",
+    "kernel",
+    "messages",
+    "syslog",
+    "journal",
+    "journalctl",
+    "describe",
+    "events",
+    "previous",
+];
+
+/// A file name without its endings and without the words that say what of a machine or pod it holds.
 fn bare(file: &str) -> &str {
-    let name = without_endings(file);
-    name.trim_end_matches("previous").trim_end_matches(['-', '_', '.'])
+    let joints = ['-', '_', '.'];
+    let mut name = without_endings(file);
+    loop {
+        let behind = KEPT_BY_MACHINES
+            .iter()
+            .find_map(|word| name.strip_suffix(word)?.strip_suffix(joints));
+        let before = || {
+            KEPT_BY_MACHINES
+                .iter()
+                .find_map(|word| name.strip_prefix(word)?.strip_prefix(joints))
+        };
+        match behind.or_else(before).filter(|rest| !rest.is_empty()) {
+            Some(rest) => name = without_endings(rest),
+            None => return name,
+        }
+    }
 }
 
 /// The local rank of what a process of torchrun prints, `LOGS/RUN/attempt_0/3/stderr.log`.

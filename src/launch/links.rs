@@ -10,7 +10,7 @@ use super::Source;
 use super::files::FileHint;
 use super::processes::Aliases;
 use crate::catalog::Catalog;
-use crate::event::{Event, ExitStatus, InputId, Victim};
+use crate::event::{Event, ExitStatus, InputId, Speaker, Victim};
 use crate::time::Stamp;
 
 /// Lines over which a summary tells of one process.
@@ -27,6 +27,8 @@ pub struct Killed {
     pub label: Option<Arc<str>>,
     /// Where the kernel tells of it.
     pub input: InputId,
+    /// Which kernel.
+    pub speaker: Arc<Speaker>,
     time: Option<Stamp>,
 }
 
@@ -110,14 +112,16 @@ fn near(a: &Event, b: &Event) -> bool {
     b.place.line.abs_diff(a.place.line) <= RECORD && a.speaker == b.speaker
 }
 
-/// The processes that the kernel says it killed, each once.
+/// The processes that a kernel says it killed, each once.
 pub fn killed_by_kernel(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<Killed> {
     let mut killed: Vec<Killed> = Vec::new();
     for event in events(sources).filter(|e| is_kernel(catalog, e)) {
         let Some(pid) = event.victim.pid else { continue };
-        if killed.iter().all(|k| k.pid != pid) {
+        let same = |k: &Killed| k.pid == pid && k.input == event.place.input && k.speaker == event.speaker;
+        if !killed.iter().any(same) {
             killed.push(Killed {
                 pid,
+                speaker: event.speaker.clone(),
                 label: event.victim.label.clone(),
                 input: event.place.input,
                 time: event.place.time.clone(),

@@ -23,6 +23,8 @@ use crate::time::Stamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId(pub usize);
 
+/// Label of vLLM's process on a node that only joins a launch; no other of its processes is ever called so.
+const MAIN_OF_ENGINES: &str = "MainProcess";
 /// Label of Ray's daemon of a node.
 const RAYLET: &str = "raylet";
 
@@ -113,6 +115,20 @@ pub struct Process {
 }
 
 impl Process {
+    /// Whether a speaker under the same pid must be another process, as their names or ranks say.
+    fn is_another(&self, heard: &Heard) -> bool {
+        let (Some(own), Some(label)) = (&self.label, &heard.speaker.label) else {
+            return false;
+        };
+        let differ = |a: Option<u32>, b: Option<u32>| a.zip(b).is_some_and(|(a, b)| a != b);
+        let (a, b) = (&self.coords, &heard.speaker.coords);
+        let placed = differ(a.dp, b.dp) || differ(a.pp, b.pp) || differ(a.tp, b.tp) || differ(a.ep, b.ep);
+        let same_world = self.identity.world_size == heard.identity.world_size;
+        let ranked = same_world && differ(self.rank, heard.speaker.rank.or(heard.identity.rank));
+        let main = |label: &str| label == MAIN_OF_ENGINES;
+        placed || ranked || main(own) != main(label)
+    }
+
     /// Whether it may be one that a round tells of.
     fn may_be_of(&self, round: Option<usize>) -> bool {
         self.scope.is_none() || round.is_none() || self.scope == round
@@ -126,8 +142,8 @@ pub(super) type Aliases = HashMap<Arc<str>, Arc<str>>;
 #[derive(Debug, Clone)]
 pub struct Processes {
     aliases: Aliases,
-    /// Pids of the host's namespace that the kernel tells of, and the process that each of them is.
-    host_pids: HashMap<i64, ProcessId>,
+    /// Pids of a host's namespace that its kernel tells of, and the process that each of them is.
+    host_pids: HashMap<(Option<Arc<str>>, i64), ProcessId>,
     list: Vec<Process>,
     by_speaker: HashMap<(InputId, Arc<Speaker>), ProcessId>,
     /// What to call the inputs by, where nothing else tells processes apart.
@@ -161,6 +177,28 @@ enum Key {
     Label(Option<usize>, Option<Arc<str>>, Arc<str>),
     Rank(Option<usize>, u32),
     Main(InputId, Option<Arc<str>>),
+    /// A pid of one input alone.
+    PidHere(InputId, i64),
+    /// A pid under one name alone.
+    PidOf(Option<usize>, Arc<str>, i64),
+}
+
+impl Key {
+    /// The key of the same pid in one input.
+    fn apart(&self, input: InputId) -> Self {
+        match self {
+            Self::Pid(.., pid) => Self::PidHere(input, *pid),
+            other => other.clone(),
+        }
+    }
+
+    /// The key of the same pid under the name of its speaker.
+    fn labelled(&self, speaker: &Speaker) -> Self {
+        match (self, &speaker.label) {
+            (Self::Pid(scope, _, pid), Some(label)) => Self::PidOf(*scope, label.clone(), *pid),
+            (other, _) => other.clone(),
+        }
+    }
 }
 
 impl Processes {
@@ -209,6 +247,12 @@ impl Processes {
                     nodes.next().filter(|_| nodes.next().is_none()).cloned()
                 };
                 let key = key(&heard.speaker, file, (source.input, scope), node, only_node);
+                let other = |key: &Key| by_key.get(key).is_some_and(|id| table.get(*id).is_another(heard));
+                // Nodes that no line tells apart may have the same pids.
+                let key = [key.clone(), key.apart(source.input), key.labelled(&heard.speaker)]
+                    .into_iter()
+                    .find(|key| !other(key))
+                    .unwrap_or(key);
                 let id = *by_key
                     .entry(key)
                     .or_insert_with(|| table.add(&heard.speaker, file, source.input));
@@ -303,6 +347,14 @@ impl Processes {
         }
     }
 
+    /// The node whose kernel or supervisor an observer is, if a process of the launch is known to be there; else it may
+    /// call a node otherwise than the launch does.
+    pub fn observed_node(&self, observer: ProcessId) -> Option<&Arc<str>> {
+        let node = self.get(observer).node.as_ref()?;
+        let there = |p: &Process| p.role != ProcessRole::Observer && p.node.as_ref() == Some(node);
+        self.list.iter().any(there).then_some(node)
+    }
+
     /// The process that printed an event.
     pub fn of(&self, event: &Event) -> ProcessId {
         self.by_speaker
@@ -336,8 +388,8 @@ impl Processes {
             return Vec::new();
         }
         let scope = self.scope(teller.input);
+        let told = victim.node.as_ref().map(|n| self.aliases.get(n).unwrap_or(n));
         let fits = |p: &Process| {
-            let told = victim.node.as_ref().map(|n| self.aliases.get(n).unwrap_or(n));
             let node = told.is_none() || p.node.is_none() || told == p.node.as_ref();
             let node = node && p.may_be_of(scope);
             if let Some(pid) = victim.pid {
@@ -357,7 +409,8 @@ impl Processes {
         let all = self.list.iter().enumerate().filter(|(_, p)| !p.absorbed);
         let fitting: Vec<ProcessId> = all.filter(|(_, p)| fits(p)).map(|(i, _)| ProcessId(i)).collect();
         if fitting.is_empty() {
-            let linked = victim.pid.and_then(|pid| self.host_pids.get(&pid));
+            let of_host = victim.pid.map(|pid| (told.cloned(), pid));
+            let linked = of_host.and_then(|pid| self.host_pids.get(&pid));
             let linked = linked.filter(|id| self.get(**id).may_be_of(scope));
             return linked.copied().into_iter().collect();
         }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::clusters::{self, Cluster};
-use super::files::layout_keys;
+use super::files::{layout_keys, tells_of_others};
 use super::{Launches, Source};
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
@@ -43,6 +43,8 @@ pub struct Group {
     lines: u64,
     /// Whether its inputs tell nothing of a launch: notes, labels, other programs' logs.
     mute: bool,
+    /// Whether its inputs are those of kernels and supervisors, which only tell of others.
+    around: bool,
 }
 
 /// First and last stamp.
@@ -150,7 +152,7 @@ pub fn groups(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<Group> {
     let base = groups.iter().find_map(|g| g.span.clone()).map(|(first, _)| first);
     let last = |g: &Group| g.span.as_ref()?.1.seconds_since(base.as_ref()?);
     groups.sort_by(|a, b| {
-        let size = |g: &Group| (!g.mute, g.members.len(), g.failed);
+        let size = |g: &Group| (!g.mute, !g.around, g.members.len(), g.failed);
         let time = |g: &Group| last(g).unwrap_or(f64::MIN);
         let first = |g: &Group| g.members.first().copied();
         size(b)
@@ -171,6 +173,11 @@ impl Group {
     /// Whether its inputs tell of no launch at all.
     pub fn is_mute(&self) -> bool {
         self.mute
+    }
+
+    /// Whether its inputs only tell of others.
+    pub fn is_around(&self) -> bool {
+        self.around
     }
 
     /// Whether anything in it reads like a failure.
@@ -206,6 +213,7 @@ impl Group {
             (a, b) => a.or(b),
         };
         self.mute &= other.mute;
+        self.around &= other.around;
         self.failed |= other.failed;
         self.lines += other.lines;
     }
@@ -248,6 +256,7 @@ struct View {
     failed: bool,
     lines: u64,
     mute: bool,
+    around: bool,
 }
 
 impl View {
@@ -273,6 +282,7 @@ impl View {
             own: own_launch(catalog, source),
             cluster: None,
             mute: source.harvest.events.is_empty(),
+            around: tells_of_others(catalog, source),
             span,
             keys,
             hosts,
@@ -387,6 +397,7 @@ fn linked(views: &[View], clusters: &[Cluster]) -> Vec<Group> {
     for (index, view) in views.iter().enumerate() {
         let none = || Group {
             mute: true,
+            around: true,
             ..Group::default()
         };
         parts.entry(root(&of, index)).or_insert_with(none).take(Group {
@@ -400,6 +411,7 @@ fn linked(views: &[View], clusters: &[Cluster]) -> Vec<Group> {
             failed: view.failed,
             lines: view.lines,
             mute: view.mute,
+            around: view.around,
         });
     }
     let mut parts: Vec<Group> = parts.into_values().collect();

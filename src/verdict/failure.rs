@@ -15,7 +15,9 @@ use crate::event::{Event, Exception, ExitStatus, Fact, InputId, Program, Traceba
 use crate::launch::machine::Machine;
 use crate::launch::names::is_of_launches;
 use crate::launch::processes::{Process, ProcessId};
+use crate::launch::rounds::APART;
 use crate::launch::{Launches, Placed};
+use crate::time::Stamp;
 
 /// Events of one kill report; about 45 lines, of which few are events.
 const KILL_REPORT: usize = 40;
@@ -294,16 +296,17 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
     let told_of = launches.processes.find_or_add(&victim, placed.teller());
     failure.process = told_of.unwrap_or(placed.process);
     failure.of_another = told_of.is_none() && victim.is_named();
-    if failure.worth == Worth::Strong
-        && signature_is_kernels(catalog, launches, index)
-        && is_foreign(launches, &failure)
-    {
-        if was_before(launches, placed) {
+    if failure.worth == Worth::Strong && signature_is_kernels(catalog, launches, index) {
+        let before = before(launches, placed);
+        if before == Some(Before::Surely) {
             return None;
         }
         // The machine was short of memory, which need not be what this launch died of: what else tells of its end is
         // nearer to it.
-        (failure.worth, failure.foreign) = (Worth::Weak, true);
+        let earlier = before.is_some() && is_silent(launches, &failure) && !told_of_sigkill(launches, placed.attempt);
+        if earlier || is_foreign(launches, &failure) {
+            (failure.worth, failure.foreign) = (Worth::Weak, true);
+        }
     }
     Some(failure)
 }
@@ -335,21 +338,45 @@ fn signature_is_kernels(catalog: &Catalog, launches: &Launches, index: usize) ->
 
 /// Whether the process that it hit is known by a name that is none of a launch's, and by no line of its own.
 fn is_foreign(launches: &Launches, failure: &Failure) -> bool {
-    let victim = launches.processes.get(failure.process);
-    let named = victim.label.as_deref().filter(|_| failure.process != failure.teller);
-    let silent = victim.last_line.1 == 0;
-    silent && named.is_some_and(|name| !is_of_launches(name))
+    let label = launches.processes.get(failure.process).label.as_deref();
+    is_silent(launches, failure) && label.is_some_and(|name| !is_of_launches(name))
+}
+
+/// Whether it tells of another process, of which there is no line.
+fn is_silent(launches: &Launches, failure: &Failure) -> bool {
+    failure.process != failure.teller && launches.processes.get(failure.process).last_line.1 == 0
+}
+
+/// Whether a parent or an agent tells of an end by SIGKILL.
+fn told_of_sigkill(launches: &Launches, attempt: usize) -> bool {
+    let events = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    events.into_iter().any(|p| p.event.exit == Some(ExitStatus::Signal(9)))
+}
+
+/// How sure it is that an event was long before a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// By stamps that may be of different zones.
+    Perhaps,
+    /// In any zone.
+    Surely,
 }
 
 /// Whether the first line of the launch was written long after an event.
-fn was_before(launches: &Launches, placed: &Placed) -> bool {
-    const LONG: i64 = 60;
+fn before(launches: &Launches, placed: &Placed) -> Option<Before> {
+    const LONG: f64 = 60.0;
+    let told = placed.event.place.time.as_ref()?;
     let engines = launches.processes.all().iter().filter(|p| p.role.is_engine());
-    let starts = engines.filter_map(|p| p.first.as_ref());
-    let mut after = starts
-        .filter_map(|start| start.seconds_since(placed.event.place.time.as_ref()?))
-        .peekable();
-    after.peek().is_some() && after.all(|seconds| seconds as i64 > LONG)
+    let starts: Vec<&Stamp> = engines.filter_map(|p| p.first.as_ref()).collect();
+    let after = |least: f64| {
+        let after = |start: &&Stamp| start.seconds_since(told).is_some_and(|seconds| seconds > least);
+        !starts.is_empty() && starts.iter().all(after)
+    };
+    let zoned = told.offset.is_some() && starts.iter().all(|start| start.offset.is_some());
+    match after(if zoned { LONG } else { APART }) {
+        true => Some(Before::Surely),
+        false => after(LONG).then_some(Before::Perhaps),
+    }
 }
 
 /// Whom a line tells of. A kill report over several lines names the node in the first and the process in a later one.
@@ -381,6 +408,10 @@ fn victim_of(catalog: &Catalog, launches: &Launches, index: usize, placed: &Plac
         // An agent tells of the processes that it has started on its own node.
         Some("torch") if victim.node.is_none() && victim.pid.is_some() => {
             victim.node.clone_from(&launches.processes.get(placed.process).node);
+        }
+        // A kernel tells of the processes of its own node.
+        Some("kernel") if victim.node.is_none() => {
+            victim.node = launches.processes.observed_node(placed.process).cloned();
         }
         // Slurm counts its tasks; an engine that one of them starts counts its own workers.
         Some("slurm") if launches.processes.all().iter().any(names_itself) => victim.rank = None,

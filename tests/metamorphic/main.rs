@@ -2,7 +2,7 @@
 //! stays or weakens honestly and never becomes another cause. And what must change a verdict does.
 //!
 //! The corpus is examined; where `CORONER_METAMORPHIC` names a folder of labelled logs, that folder too, and every log is
-//! cut at every twentieth instead of at every third of them.
+//! cut at every twentieth instead of at every sixth of them.
 
 mod changes;
 #[path = "../common/mod.rs"]

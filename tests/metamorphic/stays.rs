@@ -102,15 +102,15 @@ fn renamed(inputs: &[Text]) -> Vec<Text> {
         .collect()
 }
 
-/// Every transformation that must not turn the verdict into another one. Of the places to cut at, those of one of three
-/// turns; together the logs have them all.
+/// Every transformation that must not turn the verdict into another one. Of the places to cut at, those of one of six
+/// turns, and of the places to pad at one of three; together the logs have them all.
 fn transformed(subject: &Subject, turn: usize) -> Vec<(&'static str, Vec<Text>)> {
     let each = |f: &dyn Fn(&Text) -> Vec<u8>| -> Vec<Text> {
         subject.inputs.iter().map(|t| Text::new(t.name.clone(), f(t))).collect()
     };
     let mut all: Vec<(&'static str, Vec<Text>)> = Vec::new();
     all.extend(WRAPPINGS.iter().map(|(name, wrap)| (*name, subject.map(wrap))));
-    let cuts = (1..20).filter(|n| std::env::var_os(FOLDER).is_some() || n % 3 == turn % 3);
+    let cuts = (1..20).filter(|n| std::env::var_os(FOLDER).is_some() || n % 6 == turn % 6);
     all.extend(cuts.clone().map(|n| ("head cut", subject.part(n, 20))));
     all.extend(cuts.map(|n| ("tail cut", subject.part(0, n))));
     all.push(("processes shuffled", subject.inputs.iter().map(shuffled).collect()));
@@ -136,14 +136,9 @@ fn transformed(subject: &Subject, turn: usize) -> Vec<(&'static str, Vec<Text>)>
         }),
     ));
     let padding = benign(10_000);
-    for twentieth in [0, 10, 20] {
-        let padded = subject
-            .inputs
-            .iter()
-            .map(|t| inserted(t, twentieth, &padding))
-            .collect();
-        all.push(("10,000 benign lines", padded));
-    }
+    let twentieth = 10 * (turn % 3);
+    let padded = subject.inputs.iter().map(|t| inserted(t, twentieth, &padding));
+    all.push(("10,000 benign lines", padded.collect()));
     all
 }
 

@@ -113,11 +113,19 @@ impl Processes {
     /// The kernel counts processes of a container otherwise than the container does. Its victim is the one process
     /// that is told to have ended by SIGKILL, or the one that has the name it gives; where several could be meant, none.
     pub(super) fn link_kernel_pids(&mut self, catalog: &Catalog, sources: &[Arc<Source>]) {
-        let killed = links::killed_by_kernel(catalog, sources);
-        let unknown: Vec<&links::Killed> = killed
-            .iter()
-            .filter(|k| !self.list.iter().any(|p| p.pid == Some(k.pid)))
+        let killed: Vec<(links::Killed, Option<Arc<str>>)> = links::killed_by_kernel(catalog, sources)
+            .into_iter()
+            .map(|kill| {
+                let kernel = self.by_speaker.get(&(kill.input, kill.speaker.clone()));
+                let node = kernel.and_then(|id| self.observed_node(*id)).cloned();
+                (kill, node)
+            })
             .collect();
+        let there = |p: &Process, node: &Option<Arc<str>>| node.is_none() || p.node.is_none() || p.node == *node;
+        let known = |(kill, node): &&(links::Killed, Option<Arc<str>>)| {
+            self.list.iter().any(|p| p.pid == Some(kill.pid) && there(p, node))
+        };
+        let unknown: Vec<_> = killed.iter().filter(|k| !known(k)).collect();
         if unknown.is_empty() {
             return;
         }
@@ -127,13 +135,14 @@ impl Processes {
         let known_dead: BTreeSet<ProcessId> = dead
             .iter()
             .map(|(id, _)| *id)
-            .filter(|id| !killed.iter().any(|k| self.get(*id).pid == Some(k.pid)))
+            .filter(|id| !killed.iter().any(|(k, _)| self.get(*id).pid == Some(k.pid)))
             .collect();
-        for kill in &unknown {
+        for (kill, node) in &unknown {
             let scope = self.scope(kill.input);
-            let by_name: Vec<ProcessId> = self.named_like(kill);
+            let mut by_name: Vec<ProcessId> = self.named_like(kill);
+            by_name.retain(|id| there(self.get(*id), node));
             let known_dead: Vec<ProcessId> = (known_dead.iter().copied())
-                .filter(|id| self.get(*id).may_be_of(scope))
+                .filter(|id| self.get(*id).may_be_of(scope) && there(self.get(*id), node))
                 .collect();
             let target = match by_name.as_slice() {
                 [only] => Some(*only),
@@ -147,7 +156,7 @@ impl Processes {
                 _ => None,
             };
             if let Some(id) = target {
-                self.host_pids.insert(kill.pid, id);
+                self.host_pids.insert((node.clone(), kill.pid), id);
             }
         }
     }
