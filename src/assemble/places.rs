@@ -70,7 +70,7 @@ impl Names<'_> {
             attribution: self.attribution(placed.process, process).to_owned(),
             rank: who.rank,
             coords: coords(&who.coords),
-            node: self.launches.processes.node(process).map(ToString::to_string),
+            node: self.launches.node(event, process).map(ToString::to_string),
             text: place.text.to_string(),
         }
     }

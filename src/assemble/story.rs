@@ -11,6 +11,7 @@ use crate::launch::processes::ProcessId;
 use crate::report::model::{Cause, Outcome};
 use crate::report::text::{capital, plural};
 use crate::verdict::Verdict;
+use crate::verdict::failure::Failure;
 use crate::verdict::causality::Reason;
 
 use super::cut;
@@ -100,13 +101,10 @@ fn failed(
 ) -> Story {
     let def = catalog.cause(&cause.id);
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
-    let node = root.and_then(|f| {
-        let told = launches.events.get(f.event)?.event.victim.node.clone();
-        told.or_else(|| launches.processes.node(f.process).cloned())
-    });
+    let node = root.and_then(|f| launches.node(f.event, f.process));
     let node = node.map_or_else(String::new, |node| format!(" ({node})"));
     let subject = def.and_then(|d| Some(d.subject.as_ref()?.replace("{node}", &node)));
-    let who = subject.or_else(|| root.map(|f| who(f.process, launches)));
+    let who = subject.or_else(|| root.map(|f| who(f, launches)));
     let who = who.unwrap_or_else(|| "The launch".to_owned());
     let what = def.map_or_else(|| format!("failed: {}", cause.title), |d| d.headline.clone());
     let mut headline = format!("{who} {what}");
@@ -202,10 +200,10 @@ fn size(gib: f64) -> String {
 }
 
 /// The process as a subject: `Rank 1 (node-b)`, `Worker_TP1`, `The launch`.
-fn who(process: ProcessId, launches: &Launches) -> String {
-    let node = launches.processes.node(process);
+fn who(root: &Failure, launches: &Launches) -> String {
+    let node = launches.node(root.event, root.process);
     let node = node.map_or_else(String::new, |n| format!(" ({n})"));
-    let process = launches.processes.get(process);
+    let process = launches.processes.get(root.process);
     if let Some(rank) = process.rank {
         return format!("Rank {rank}{node}");
     }

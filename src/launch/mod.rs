@@ -142,6 +142,14 @@ impl Launches {
         matches!((server(a), server(b)), (Some(a), Some(b)) if a != b)
     }
 
+    /// The node of what the event at `index` tells of `process`: where it tells of another process than that of its own
+    /// line, of which nothing else is known, the one that it names.
+    pub fn node(&self, index: usize, process: ProcessId) -> Option<&Arc<str>> {
+        let placed = self.events.get(index)?;
+        let told = placed.event.victim.node.as_ref().filter(|_| placed.process == process);
+        told.or_else(|| self.processes.node(process))
+    }
+
     /// Where the event at `index` stands; one that there is not follows all.
     pub fn moment(&self, index: usize) -> Moment {
         let none = Moment {
