@@ -11,8 +11,8 @@ use crate::launch::processes::ProcessId;
 use crate::report::model::{Cause, Outcome};
 use crate::report::text::{capital, plural};
 use crate::verdict::Verdict;
-use crate::verdict::failure::Failure;
 use crate::verdict::causality::Reason;
+use crate::verdict::failure::Failure;
 
 use super::cut;
 use super::facts::Facts;

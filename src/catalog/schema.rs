@@ -178,6 +178,16 @@ pub struct SignatureDef {
     pub no_match: Vec<String>,
 }
 
+/// Programs that only tell of others, as the catalog names them.
+const OBSERVERS: &[&str] = &["kernel", "k8s", "slurm", "systemd", "docker", "earlyoom"];
+
+impl SignatureDef {
+    /// Whether a kernel or a supervisor says it, which tells of other processes.
+    pub fn tells_of_others(&self) -> bool {
+        OBSERVERS.contains(&self.program.as_str())
+    }
+}
+
 /// A row of the frame table: where in the code → which phase.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

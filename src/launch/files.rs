@@ -10,9 +10,6 @@ use super::{Source, folders, names};
 use crate::catalog::Catalog;
 use crate::event::{Program, Speaker};
 
-/// Programs that only tell of others, as the catalog names them.
-const OBSERVERS: &[&str] = &["kernel", "k8s", "slurm", "systemd", "docker", "earlyoom"];
-
 /// Label of a worker of Ray's whose lines do not name it.
 const RAY_WORKER: &str = "ray-worker";
 
@@ -191,13 +188,9 @@ fn told_hosts(sources: &[Arc<Source>]) -> HashSet<&str> {
 
 /// Whether all that is known of a source is what a kernel or a supervisor prints.
 pub(super) fn tells_of_others(catalog: &Catalog, source: &Source) -> bool {
-    let known = source
-        .harvest
-        .events
-        .iter()
-        .filter_map(|e| catalog.signature(e.signature));
-    let mut programs = known.map(|s| s.def.program.as_str()).peekable();
-    programs.peek().is_some() && programs.all(|p| OBSERVERS.contains(&p))
+    let events = source.harvest.events.iter();
+    let mut known = events.filter_map(|e| catalog.signature(e.signature)).peekable();
+    known.peek().is_some() && known.all(|s| s.def.tells_of_others())
 }
 
 /// The one host that the lines of a source name.
