@@ -274,6 +274,7 @@ impl Processes {
         for (teller, pair) in links::ranks_with_pids(sources) {
             table.join_pair(&pair, teller.into());
         }
+        table.join_by_pid();
         table.link_kernel_pids(catalog, sources);
         table.leave_pids_to_labels();
         table.leave_ranks_to_labels();
@@ -534,15 +535,14 @@ impl Processes {
             .list
             .iter()
             .all(|p| p.coords.pp.unwrap_or(0) == 0 && p.coords.dp.unwrap_or(0) == 0);
+        let open = |p: &&mut Process| p.role == ProcessRole::Worker && p.rank.is_none();
+        for process in self.list.iter_mut().filter(open).filter(|_| only_tp) {
+            process.rank = process.coords.tp;
+        }
         let first = self.first_ranks();
-        for process in self
-            .list
-            .iter_mut()
-            .filter(|p| p.role == ProcessRole::Worker && p.rank.is_none())
-        {
+        for process in self.list.iter_mut().filter(open) {
             let local = process.coords.local.zip(first.get(&process.node).copied());
-            let local = local.and_then(|(local, first)| local.checked_add(first));
-            process.rank = process.coords.tp.filter(|_| only_tp).or(local);
+            process.rank = local.and_then(|(local, first)| local.checked_add(first));
         }
     }
 

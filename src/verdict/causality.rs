@@ -62,6 +62,7 @@ pub fn root(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> Opt
     let best = hit_at_work(launches, failures, best);
     let best = first_stated(failures, best);
     let best = not_retold(launches, failures, best);
+    let best = died_first(launches, failures, best);
     let first = left_first(launches, failures, best).or_else(|| cut_first(launches, failures, best));
     Some(first.unwrap_or(best))
 }
@@ -132,6 +133,20 @@ fn hit_at_work(launches: &Launches, failures: &[Failure], best: usize) -> usize 
     };
     let other = || failures.iter().position(same);
     if at_work(chosen) { best } else { other().unwrap_or(best) }
+}
+
+/// The death of another process that is known to come before the best root, where that is an error of the transport to
+/// the peers: one that is gone answers no more.
+fn died_first(launches: &Launches, failures: &[Failure], best: usize) -> usize {
+    let of_transport = |f: &&Failure| f.cause.as_deref() == Some("nccl.ib") && f.worth == Worth::Strong;
+    let Some(chosen) = failures.get(best).filter(of_transport) else {
+        return best;
+    };
+    let died = |f: &Failure| {
+        let killed = f.worth == Worth::Weak && tells_of_a_death(f) && f.process != chosen.process;
+        killed && !f.survived && launches.in_known_order(f.event, chosen.event)
+    };
+    failures.iter().take(best).position(died).unwrap_or(best)
 }
 
 /// The end of the rank that left, where the best root only says that a peer is gone: a rank that is told to have ended

@@ -304,7 +304,8 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         // The machine was short of memory, which need not be what this launch died of: what else tells of its end is
         // nearer to it.
         let earlier = before.is_some() && is_silent(launches, &failure) && !told_of_sigkill(launches, placed.attempt);
-        if earlier || is_foreign(launches, &failure) {
+        let foreign = event.victim.label.as_deref().is_some_and(|name| !is_of_launches(name));
+        if earlier || foreign && is_silent(launches, &failure) && !is_told_of(launches, &failure, event) {
             (failure.worth, failure.foreign) = (Worth::Weak, true);
         }
     }
@@ -336,10 +337,15 @@ fn signature_is_kernels(catalog: &Catalog, launches: &Launches, index: usize) ->
         .is_some_and(|s| s.def.program == "kernel")
 }
 
-/// Whether the process that it hit is known by a name that is none of a launch's, and by no line of its own.
-fn is_foreign(launches: &Launches, failure: &Failure) -> bool {
-    let label = launches.processes.get(failure.process).label.as_deref();
-    is_silent(launches, failure) && label.is_some_and(|name| !is_of_launches(name))
+/// Whether another source than that of the event names the process that it hit.
+fn is_told_of(launches: &Launches, failure: &Failure, event: &Event) -> bool {
+    let pid = launches.processes.get(failure.process).pid;
+    let others = launches
+        .events
+        .iter()
+        .map(|p| &p.event)
+        .filter(|e| e.speaker != event.speaker);
+    others.into_iter().any(|e| pid.is_some() && e.victim.pid == pid)
 }
 
 /// Whether it tells of another process, of which there is no line.
@@ -405,8 +411,8 @@ fn victim_of(catalog: &Catalog, launches: &Launches, index: usize, placed: &Plac
     }
     let names_itself = |p: &Process| p.role.is_engine() && p.explicit;
     match def.map(|d| d.program.as_str()) {
-        // An agent tells of the processes that it has started on its own node.
-        Some("torch") if victim.node.is_none() && victim.pid.is_some() => {
+        // An agent or a parent tells of the processes that it has started on its own node.
+        Some("torch" | "sglang") if victim.node.is_none() && victim.pid.is_some() => {
             victim.node.clone_from(&launches.processes.get(placed.process).node);
         }
         // A kernel tells of the processes of its own node.

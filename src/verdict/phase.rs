@@ -48,18 +48,28 @@ pub fn place(
         Fact::Traceback(t) => t.chain.get(t.chosen).and_then(|e| e.told_phase.as_deref()),
         _ => None,
     };
-    let own = signature.filter(|s| !matches!(s.def.role, Role::Phase | Role::Stop));
+    let stated = signature.filter(|s| !matches!(s.def.role, Role::Phase | Role::Stop));
     let text = told
         .map(ToOwned::to_owned)
-        .or_else(|| own.and_then(|s| s.def.phase.clone()));
+        .or_else(|| stated.and_then(|s| s.def.phase.clone()));
     let marker = launches
         .phase_before(attempt, failure.process, index)
-        .map(|phase| fitted(launches.engine, own.map_or(&[], |s| &s.def.phases), phase).to_owned());
+        .map(|phase| fitted(launches.engine, stated.map_or(&[], |s| &s.def.phases), phase).to_owned());
     let marker_stands = marker.is_some();
     let teller_is_observer = matches!(
         launches.processes.get(failure.process).role,
         ProcessRole::Observer | ProcessRole::RayDaemon | ProcessRole::Main | ProcessRole::Driver
     );
+    // What the group shares says how far one came at least that never spoke, or only to NCCL under its pid, while the
+    // engine names its workers.
+    let workers = launches
+        .processes
+        .all()
+        .iter()
+        .filter(|p| p.role.is_worker_like() && !p.absorbed);
+    let named = workers.filter(|p| p.label.is_some()).count() > 0;
+    let own = launches.processes.get(failure.process);
+    let silent = own.last_line.1 == 0 || named && own.role.is_worker_like() && own.label.is_none();
     let others = || launches.furthest_before(attempt, index).map(ToOwned::to_owned);
     let usual = |cause: &str| catalog.cause(cause).and_then(|c| c.phase.clone());
     // What kills tasks at work came after they had joined the cluster, whether or not they said what they were doing.
@@ -88,7 +98,7 @@ pub fn place(
         (Some(phase), PhaseBasis::Frame)
     } else if let Some(phase) = text {
         (Some(phase), PhaseBasis::Text)
-    } else if let Some(phase) = marker.filter(|p| !teller_is_observer && had_work(p)) {
+    } else if let Some(phase) = marker.filter(|p| !teller_is_observer && !silent && had_work(p)) {
         (Some(phase), PhaseBasis::Marker)
     } else if let Some(phase) = others().filter(came_so_far) {
         (Some(phase), PhaseBasis::Others)

@@ -92,10 +92,8 @@ impl Processes {
         let world = all().filter_map(|p| p.identity.world_size).max();
         for &node in &nodes {
             let own = || all().filter(|p| p.node == *node);
-            let locals: BTreeSet<(u32, Option<i64>)> = own().filter_map(|p| Some((p.coords.local?, p.pid))).collect();
-            let distinct: BTreeSet<u32> = locals.iter().map(|(local, _)| *local).collect();
-            // Two processes with one local rank are of two nodes that no line tells apart.
-            let one = distinct.len() == locals.len();
+            let distinct: BTreeSet<u32> = own().filter_map(|p| p.coords.local).collect();
+            let one = !two(node);
             let whole = nodes.len() == 1 && world.is_some_and(|world| world as usize == distinct.len());
             if one && (whole || own().any(|p| p.rank == Some(0))) {
                 first.entry(node.clone()).or_insert(0);
@@ -130,7 +128,11 @@ impl Processes {
             return;
         }
         let dead: Vec<(ProcessId, Option<Stamp>)> = links::ended_by_sigkill(catalog, sources)
-            .filter_map(|e| Some((self.find_or_add(&e.victim, e.place.input.into())?, e.place.time.clone())))
+            .filter_map(|e| {
+                let mut victim = e.victim.clone();
+                victim.node = victim.node.or_else(|| self.get(self.of(e)).node.clone());
+                Some((self.find_or_add(&victim, e.place.input.into())?, e.place.time.clone()))
+            })
             .collect();
         let known_dead: BTreeSet<ProcessId> = dead
             .iter()
@@ -228,6 +230,25 @@ impl Processes {
             }
             joined.extend(self.label_and_pid(&own).or_else(|| self.two_nodes(&own)));
         }
+        self.absorb(&joined);
+    }
+
+    /// An entry that has a name and was told its pid, and the one that has only this pid, on one node.
+    pub(super) fn join_by_pid(&mut self) {
+        let all = || self.list.iter().enumerate().filter(|(_, p)| !p.absorbed);
+        let named = |bare: &Process| {
+            let same = |p: &Process| {
+                let place = p.pid == bare.pid && p.node == bare.node && p.scope == bare.scope;
+                let rank = p.rank.zip(bare.rank).is_none_or(|(a, b)| a == b);
+                place && rank && p.label.is_some() && p.role.is_worker_like()
+            };
+            only(all().filter(|(_, p)| same(p)).map(|(i, _)| i))
+        };
+        let bare = |p: &Process| p.pid.is_some() && p.label.is_none() && p.role.is_worker_like();
+        let joined: Vec<(usize, usize)> = all()
+            .filter(|(_, p)| bare(p))
+            .filter_map(|(from, p)| Some((from, named(p)?)))
+            .collect();
         self.absorb(&joined);
     }
 
