@@ -106,7 +106,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         figures: BTreeMap::new(),
         measurements: Vec::new(),
         settings: BTreeMap::new(),
-        engine: launches.engine.id(),
+        engine: launches.engine(verdict.attempt).id(),
         version: None,
         model: None,
         tags: Vec::new(),
@@ -215,7 +215,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
     }
     facts.version = version(catalog, launches, verdict.attempt);
     if facts.version.is_none()
-        && let Some(version) = nccl_version(launches)
+        && let Some(version) = nccl_version(launches, verdict.attempt)
     {
         (facts.engine, facts.version) = (Engine::Nccl.id(), Some(version));
     }
@@ -278,7 +278,7 @@ fn other_holders(event: &crate::event::Event) -> Vec<(i64, f64)> {
 
 /// The engine's version, from its own lines only.
 fn version(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option<String> {
-    let engine = launches.engine.id()?;
+    let engine = launches.engine(attempt).id()?;
     let own = |event: &crate::event::Event| {
         let signature = catalog.signature(event.signature)?;
         (signature.def.program == engine).then(|| {
@@ -296,8 +296,8 @@ fn version(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option<Str
 }
 
 /// A job that shows nothing above torch and NCCL, and no version of torch, is known by NCCL's.
-fn nccl_version(launches: &Launches) -> Option<String> {
-    if !matches!(launches.engine, Engine::Nccl | Engine::Torch) {
+fn nccl_version(launches: &Launches, attempt: usize) -> Option<String> {
+    if !matches!(launches.engine(attempt), Engine::Nccl | Engine::Torch) {
         return None;
     }
     let settings = launches.events.iter().flat_map(|p| &p.event.settings);
@@ -376,13 +376,12 @@ impl Facts {
         root: &Failure,
     ) -> Evidence<'a> {
         let who = launches.processes.get(root.process);
-        let engine = launches.engine.id().filter(|id| ["vllm", "sglang"].contains(id));
+        let program = launches.engine(verdict.attempt);
+        let engine = program.id().filter(|id| ["vllm", "sglang"].contains(id));
         Evidence {
             cause,
             reason,
-            engine: engine
-                .or_else(|| engine_of(launches, root))
-                .or_else(|| launches.engine.id()),
+            engine: engine.or_else(|| engine_of(launches, root)).or_else(|| program.id()),
             version: self.version.as_deref(),
             figures: &self.figures,
             settings: &self.settings,

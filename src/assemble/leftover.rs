@@ -78,7 +78,8 @@ fn suspected(launches: &Launches, verdict: &Verdict) -> Option<String> {
         let process = launches.events.get(i).map(|p| launches.processes.get(p.process));
         process.is_some_and(|p| node.is_none() || p.node.is_none() || p.node == *node)
     };
-    let holds = |phase: &str| launches.engine.tier(phase) >= launches.engine.tier("weight-load");
+    let engine = launches.engine(before);
+    let holds = |phase: &str| engine.tier(phase) >= engine.tier("weight-load");
     let machines = launches.machines(before).iter().zip(launches.processes.all());
     let mut loaded = machines.filter(|(_, p)| p.node == *node || node.is_none() || p.node.is_none());
     if !loaded.any(|(machine, _)| machine.last().is_some_and(holds)) {

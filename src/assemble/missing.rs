@@ -122,7 +122,7 @@ fn of_ray(launches: &Launches, verdict: &Verdict, open: bool) -> Vec<String> {
     let of_session = |p: &&Process| p.role == ProcessRole::RayDaemon || p.by_file;
     let daemon = |p: &&Process| p.role == ProcessRole::RayDaemon;
     let mut out: Vec<String> = Vec::new();
-    if launches.engine == Engine::Ray && speakers.iter().any(daemon) {
+    if launches.engine(verdict.attempt) == Engine::Ray && speakers.iter().any(daemon) {
         if of_actor && speakers.iter().all(daemon) {
             return vec!["the engine's own log".to_owned()];
         } else if open && speakers.iter().all(of_session) {

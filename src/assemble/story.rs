@@ -212,7 +212,7 @@ fn who(root: &Failure, launches: &Launches) -> String {
             let pid = process.pid.map_or_else(String::new, |p| format!(" pid {p}"));
             format!("{label}{pid}{node}")
         }
-        _ => match launches.engine.id() {
+        _ => match launches.engine_at(root.event).id() {
             Some("vllm") => format!("vLLM{node}"),
             Some("sglang") => format!("SGLang{node}"),
             _ => format!("The launch{node}"),

@@ -103,11 +103,30 @@ const SGLANG: &[&[&str]] = &[
 ];
 
 impl Engine {
+    /// The engine that each attempt starts. One that shows none, as the daemons of a cluster alone do, is of that which
+    /// all speak of.
+    pub(super) fn of_attempts(catalog: &Catalog, events: &[Placed], attempts: usize) -> Vec<Self> {
+        let all = Self::detect(catalog, || events.iter());
+        let own = |attempt: usize| {
+            let own = Self::detect(catalog, || events.iter().filter(move |p| p.attempt == attempt));
+            if own.serves() { own } else { all }
+        };
+        match attempts {
+            0 | 1 => vec![all],
+            several => (0..several).map(own).collect(),
+        }
+    }
+
+    /// Whether it is an inference engine.
+    fn serves(self) -> bool {
+        matches!(self.id(), Some("vllm" | "sglang"))
+    }
+
     /// The engine that the events speak of: its own launch lines first, then whose log headers are the most.
-    pub fn detect(catalog: &Catalog, events: &[Placed]) -> Self {
+    fn detect<'e, I: Iterator<Item = &'e Placed>>(catalog: &Catalog, events: impl Fn() -> I) -> Self {
         const CARRIERS: [Engine; 3] = [Engine::Ray, Engine::Torch, Engine::Nccl];
         let mut weights: HashMap<Engine, u64> = HashMap::new();
-        for placed in events {
+        for placed in events() {
             let event = &placed.event;
             let signature = catalog.signature(event.signature);
             let weight = match signature.map(|s| s.def.role) {
@@ -158,12 +177,12 @@ impl Engine {
                 .find(|carrier| weights.contains_key(carrier))
                 .unwrap_or_default(),
         };
-        best.of_generation(catalog, events)
+        best.of_generation(catalog, events())
     }
 
     /// The engine's generation, where one of its own lines is printed by that generation alone.
-    fn of_generation(self, catalog: &Catalog, events: &[Placed]) -> Self {
-        let signatures = events.iter().filter_map(|p| catalog.signature(p.event.signature));
+    fn of_generation<'e>(self, catalog: &Catalog, events: impl Iterator<Item = &'e Placed>) -> Self {
+        let signatures = events.filter_map(|p| catalog.signature(p.event.signature));
         let own = signatures.filter(|s| Some(s.def.program.as_str()) == self.id());
         let generation = own.filter_map(|s| s.def.generation.as_deref()).next();
         match (self, generation) {
@@ -302,16 +321,11 @@ impl Machine {
 }
 
 /// Runs the machines of all attempts.
-pub fn run(
-    catalog: &Catalog,
-    engine: Engine,
-    processes: &mut Processes,
-    events: &[Placed],
-    attempts: usize,
-) -> Vec<Vec<Machine>> {
+pub fn run(catalog: &Catalog, engines: &[Engine], processes: &mut Processes, events: &[Placed]) -> Vec<Vec<Machine>> {
     let count = processes.all().len();
-    let mut machines = vec![vec![Machine::default(); count]; attempts.max(1)];
+    let mut machines = vec![vec![Machine::default(); count]; engines.len()];
     for (index, placed) in events.iter().enumerate() {
+        let engine = engines.get(placed.attempt).copied().unwrap_or_default();
         let Some(signature) = catalog.signature(placed.event.signature) else {
             continue;
         };

@@ -89,10 +89,10 @@ pub struct Launches {
     pub events: Vec<Placed>,
     /// Number of attempts, at least 1.
     pub attempts: usize,
-    /// The engine.
-    pub engine: Engine,
     /// How far the nodes' clocks are apart.
     pub clocks: Clocks,
+    /// The engine of each attempt.
+    engines: Vec<Engine>,
     /// The servers that do not meet.
     servers: Servers,
     /// One machine per attempt and process.
@@ -121,18 +121,28 @@ impl Launches {
         }
         let mut servers = rounds.into_servers();
         servers.add_streams(catalog, sources);
-        let engine = Engine::detect(catalog, &events);
-        let machines = machine::run(catalog, engine, &mut processes, &events, attempts);
+        let engines = Engine::of_attempts(catalog, &events, attempts);
+        let machines = machine::run(catalog, &engines, &mut processes, &events);
         Self {
             processes,
             events,
             attempts,
-            engine,
+            engines,
             clocks,
             servers,
             machines,
             by_attempt,
         }
+    }
+
+    /// The engine that an attempt starts.
+    pub fn engine(&self, attempt: usize) -> Engine {
+        self.engines.get(attempt).copied().unwrap_or_default()
+    }
+
+    /// The engine that the attempt of an event starts.
+    pub fn engine_at(&self, index: usize) -> Engine {
+        self.engine(self.events.get(index).map_or(0, |placed| placed.attempt))
     }
 
     /// Whether two events are of servers of their own, neither of which is a part of the other's launch: what one does
@@ -207,12 +217,12 @@ impl Launches {
         let role = self.processes.get(process).role;
         let shared = role.is_worker_like().then(|| {
             let group = machines.iter().filter_map(|m| m.shared_at(now));
-            group.max_by_key(|p| self.engine.tier(p))
+            group.max_by_key(|p| self.engine(attempt).tier(p))
         });
         [own, shared.flatten()]
             .into_iter()
             .flatten()
-            .max_by_key(|p| self.engine.tier(p))
+            .max_by_key(|p| self.engine(attempt).tier(p))
     }
 
     /// The furthest phase that any process had entered before the event at `index`.
@@ -221,7 +231,7 @@ impl Launches {
         self.machines(attempt)
             .iter()
             .filter_map(|m| m.at(now))
-            .max_by_key(|p| self.engine.tier(p))
+            .max_by_key(|p| self.engine(attempt).tier(p))
     }
 
     /// The signature of the event at `index`.

@@ -126,7 +126,10 @@ fn hit_at_work(launches: &Launches, failures: &[Failure], best: usize) -> usize 
     let at_work = |f: &Failure| {
         let attempt = launches.events.get(f.event).map_or(0, |p| p.attempt);
         let last = launches.machine(attempt, f.process).and_then(|m| m.last());
-        last.is_some_and(|phase| launches.engine.tier(phase) > launches.engine.tier("cluster-join"))
+        last.is_some_and(|phase| {
+            let engine = launches.engine(attempt);
+            engine.tier(phase) > engine.tier("cluster-join")
+        })
     };
     let same = |f: &Failure| {
         (&f.cause, f.worth) == (&chosen.cause, chosen.worth) && f.process != f.teller && !f.survived && at_work(f)

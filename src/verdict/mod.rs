@@ -262,7 +262,8 @@ fn suspects(catalog: &Catalog, verdict: &Verdict, cause: &str, guessed: bool) ->
 fn standing(launches: &Launches, attempt: usize) -> Option<String> {
     let last = launches.machines(attempt).iter().filter_map(|m| m.last());
     let last = last.filter(|phase| *phase != "shutdown");
-    last.max_by_key(|p| launches.engine.tier(p)).map(ToOwned::to_owned)
+    last.max_by_key(|p| launches.engine(attempt).tier(p))
+        .map(ToOwned::to_owned)
 }
 
 /// The chosen exception of a failure, if it is one.

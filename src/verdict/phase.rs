@@ -43,6 +43,7 @@ pub fn place(
     failure: &mut Failure,
 ) {
     let event = &placed.event;
+    let engine = launches.engine(attempt);
     let signature = catalog.signature(event.signature);
     let told = match &event.fact {
         Fact::Traceback(t) => t.chain.get(t.chosen).and_then(|e| e.told_phase.as_deref()),
@@ -54,7 +55,7 @@ pub fn place(
         .or_else(|| stated.and_then(|s| s.def.phase.clone()));
     let marker = launches
         .phase_before(attempt, failure.process, index)
-        .map(|phase| fitted(launches.engine, stated.map_or(&[], |s| &s.def.phases), phase).to_owned());
+        .map(|phase| fitted(engine, stated.map_or(&[], |s| &s.def.phases), phase).to_owned());
     let marker_stands = marker.is_some();
     let teller_is_observer = matches!(
         launches.processes.get(failure.process).role,
@@ -78,7 +79,7 @@ pub fn place(
     let bind = text.as_deref() == Some("serve-start");
     // Frames of the forward pass before the server is ready: SGLang's own warm-up request, or a profile run.
     let at_work = failure.site.phase.as_deref().or(text.as_deref());
-    let forward = at_work == Some("serving") && launches.engine != Engine::Ray;
+    let forward = at_work == Some("serving") && engine != Engine::Ray;
     let marked = marker
         .clone()
         .or_else(others)
@@ -89,7 +90,7 @@ pub fn place(
         failure.site.oom = None;
         (Some(phase), PhaseBasis::Others)
     } else if let Some(phase) = marked {
-        let sglang = launches.engine.is_sglang() && launches.engine.tier(&phase) >= launches.engine.tier("kv-cache");
+        let sglang = engine.is_sglang() && engine.tier(&phase) >= engine.tier("kv-cache");
         (
             Some(if sglang { "warmup".to_owned() } else { phase }),
             PhaseBasis::Marker,
@@ -116,7 +117,7 @@ pub fn place(
     // The forward pass runs in many phases: where the log shows neither its caller nor a marker, which one is not known.
     let unsure = forward && failure.site.deferred && basis == PhaseBasis::Frame && !marker_stands;
     // Ray's daemons are the cluster: whatever they do at their start, the launch is joining it.
-    let early = |phase: &str| launches.engine.tier(phase) < launches.engine.tier("cluster-join");
+    let early = |phase: &str| engine.tier(phase) < engine.tier("cluster-join");
     let daemon = launches.processes.get(failure.process).role == ProcessRole::RayDaemon;
     if daemon && failure.phase.as_deref().is_some_and(early) {
         failure.phase = Some("cluster-join".to_owned());
@@ -141,7 +142,7 @@ pub fn place(
 
 /// The phase of the furthest process, where it is beyond that of the one who only heard of the failure.
 fn ahead_of_observer(launches: &Launches, failure: &Failure, others: Option<String>) -> Option<String> {
-    let engine = launches.engine;
+    let engine = launches.engine_at(failure.event);
     let here = failure.site.phase.as_deref()?;
     others.filter(|phase| failure.observed && engine.tier(phase) > engine.tier(here))
 }
@@ -154,7 +155,7 @@ fn joined(launches: &Launches, failure: &Failure, placed: &Placed) -> Option<Str
     let oom = failure.cause.as_deref() == Some("gpu-oom.*");
     let torch_rank = !oom && speaker.rank.is_some() && speaker.label.is_none() && failure.traceback.is_some();
     let nccl = speaker.program == Program::Nccl;
-    match launches.engine {
+    match launches.engine(placed.attempt) {
         Engine::Nccl | Engine::Torch if torch_rank || nccl => Some("distributed-init".to_owned()),
         Engine::Ray if works_on_ray(launches, failure) => Some("serving".to_owned()),
         // A log of NCCL's lines alone, beside which an engine's exception stands.
@@ -166,7 +167,7 @@ fn joined(launches: &Launches, failure: &Failure, placed: &Placed) -> Option<Str
 /// Whether Ray's own library or torchrun's agent speaks, in a log that shows nothing of the processes they start.
 fn joins(launches: &Launches, placed: &Placed) -> bool {
     let speaker = &placed.event.speaker;
-    let of = |engine: Engine, program: Program| launches.engine == engine && speaker.program == program;
+    let of = |engine: Engine, program: Program| launches.engine(placed.attempt) == engine && speaker.program == program;
     of(Engine::Ray, Program::Ray) || of(Engine::Torch, Program::Torch) && speaker.rank.is_none()
 }
 
@@ -191,7 +192,7 @@ fn works_on_ray(launches: &Launches, failure: &Failure) -> bool {
 fn past_joining_ray(launches: &Launches, failure: &Failure) -> bool {
     let cause = failure.cause.as_deref().unwrap_or("");
     let of_work = filled_up(failure) || matches!(cause, "ray.worker-died" | "ray.raylet-died" | "ray.node-died");
-    launches.engine == Engine::Ray && of_work
+    launches.engine_at(failure.event) == Engine::Ray && of_work
 }
 
 /// Whether the failure is one of space that fills up with work.
@@ -400,7 +401,7 @@ fn take_from_method(catalog: &Catalog, launches: &Launches, attempt: usize, fail
     let (Some(phase), None) = (phases.next(), phases.next()) else {
         return;
     };
-    let engine = launches.engine;
+    let engine = launches.engine(attempt);
     for failure in failures
         .iter_mut()
         .filter(|f| f.phase_basis <= PhaseBasis::Marker && !f.after_ready)

@@ -30,7 +30,7 @@ pub fn lines(catalog: &Catalog, launches: &Launches, attempt: usize) -> Vec<usiz
         let event = launches.events.get(*i).map(|p| &p.event);
         let signature = catalog.signature(event.and_then(|e| e.signature));
         signature.is_some_and(|s| match s.def.role {
-            Role::Ready => is_ready(launches.engine, &s.def.program),
+            Role::Ready => is_ready(launches.engine(attempt), &s.def.program),
             // The ready line may be cut off, but only a server that serves prints its throughput.
             Role::Phase => s.def.phase.as_deref() == Some("serving") && s.def.program != BATCH,
             _ => false,
