@@ -123,7 +123,8 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
         failure.survived = news.iter().filter(own).any(later)
             || failure.worth < Worth::Carrier
             || failure.unspecific && stops.first().is_some_and(|stop| *stop < index)
-            || !failure.fatal && moved_on(launches, attempt, &failure, index);
+            || !failure.fatal && moved_on(launches, attempt, &failure, index)
+            || failure.after_ready && is_of_client(&placed.event.fact);
         phase::place(catalog, launches, attempt, index, &placed, &mut failure);
         failures.push(failure);
     }
@@ -163,6 +164,19 @@ fn came_later(launches: &Launches, index: usize, placed: &Placed, ready: usize) 
         _ => false,
     };
     ready > index && (!ended || launches.moment(ready).follows(placed.moment(index)))
+}
+
+/// Whether it was raised in a script in which no engine runs: who calls a server may print where the server does.
+fn is_of_client(fact: &Fact) -> bool {
+    let Fact::Traceback(traceback) = fact else { return false };
+    let engine = |e: &Exception| {
+        matches!(
+            Structure::deciding_origin(&e.frames),
+            Some(Origin::Engine | Origin::ModelCode)
+        )
+    };
+    let script = traceback.chain.iter().any(Exception::is_from_script);
+    traceback.kind == TracebackKind::Raw && script && !traceback.chain.iter().any(engine)
 }
 
 fn moved_on(launches: &Launches, attempt: usize, failure: &Failure, index: usize) -> bool {
