@@ -20,6 +20,9 @@ pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, ar
     // Whoever died of something of their own is no news as an absentee.
     let cause = verdict.cause.as_deref().unwrap_or("");
     let weak = catalog.strength(cause) == Strength::Weak;
+    if verdict.outcome == Outcome::Failed && cause.starts_with("nccl.") && !weak {
+        return tell_unlogged(arrival, out);
+    }
     let of_meeting = cause.starts_with("dist.") || cause.starts_with("nccl.") || cause.starts_with("unknown.");
     if verdict.outcome == Outcome::Failed && !(weak && of_meeting) {
         return;
@@ -244,6 +247,12 @@ impl<'a> Meeting<'a> {
         let many = self.known.len() > 1;
         match (self.known.len(), silent.len()) {
             (0, _) => String::new(),
+            _ if self.known.iter().all(|a| a.late) => {
+                format!(
+                    ": {} came when the others had given up",
+                    if many { "they" } else { "it" }
+                )
+            }
             (_, 0) if many => ": they are in the logs and stopped short of it".to_owned(),
             (_, 0) => ": it is in the logs and stopped short of it".to_owned(),
             (all, none) if all == none => {
@@ -297,6 +306,10 @@ fn amount(n: usize) -> String {
 /// `Rank 37 (node-e) never joined: 63 of 64 ranks waited for it`.
 fn never_joined(absent: &[Absent], came: &[u32], world: u32, running: bool) -> String {
     let (who, many) = (capital(&absent_in_words(absent)), absent.len() > 1);
+    if absent.iter().all(|a| a.late) && !came.is_empty() {
+        let others = ranks_in_words(came);
+        return format!("{who} came too late: {others} of {world} had given up waiting");
+    }
     let them = if many { "them" } else { "it" };
     let never = match (running, many) {
         (false, _) => "never joined",

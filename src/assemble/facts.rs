@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
 use crate::event::Program;
+use crate::launch::arrival::size_from_settings;
 use crate::launch::machine::Engine;
 use crate::launch::processes::{Process, ProcessId, ProcessRole};
 use crate::launch::{Launches, Placed};
@@ -439,6 +440,7 @@ impl Facts {
             .filter_map(|p| p.rank)
             .max()
             .map(|r| r + 1);
+        let world = world.or_else(|| size_from_settings(launches, verdict.attempt).max(ranks));
         let settings = self
             .settings
             .iter()
@@ -457,9 +459,9 @@ impl Facts {
             started: started.as_ref().map(printed),
             died: died.as_ref().map(printed),
             seconds_to_death: seconds,
-            world_size: world.or(ranks),
+            world_size: world,
             nodes: Some(self.nodes(launches, verdict.attempt)),
-            gpus: world.or(ranks),
+            gpus: world,
             ids: LaunchIds::default(),
         }
     }

@@ -26,11 +26,16 @@ pub fn missing(catalog: &Catalog, launches: &Launches, verdict: &Verdict, arriva
     let strength = verdict.cause.as_deref().map(|cause| catalog.strength(cause));
     // A cause that the log states needs no further log but the victim's own.
     let open = strength.is_none_or(|strength| strength == Strength::Weak);
-    if let Some(arrival) = arrival.filter(|a| a.absent.is_empty() && open) {
+    // The other end of a connection may say more of it.
+    let of_transport = verdict.cause.as_deref().is_some_and(|cause| cause.starts_with("nccl."));
+    if let Some(arrival) = arrival.filter(|a| a.absent.is_empty() && (open || of_transport)) {
         out = unheard_ranks(arrival.unlogged.iter());
     }
     if out.is_empty() {
         out = unheard_nodes(launches, verdict.attempt);
+    }
+    if out.is_empty() && open {
+        out.extend(unheard_engines(launches, verdict.attempt));
     }
     out.extend(of_ray(launches, verdict, open));
     out
@@ -92,6 +97,22 @@ fn unheard_nodes(launches: &Launches, attempt: usize) -> Vec<String> {
         out.push(ranks_in_words(&others).replacen("rank", "node", 1));
     }
     out
+}
+
+/// The engines of a data-parallel launch that other nodes are to start, and of which no line is in the logs.
+fn unheard_engines(launches: &Launches, attempt: usize) -> Option<String> {
+    let events = || launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let setting = |wanted: &str| {
+        let mut all = events().flat_map(|placed| &placed.event.settings);
+        all.find_map(|(name, value)| value.parse::<u32>().ok().filter(|_| &**name == wanted))
+    };
+    let (all, local) = (setting("data_parallel_size")?, setting("data_parallel_size_local")?);
+    let active = launches.active(attempt);
+    let processes = active.iter().map(|&i| launches.processes.get(ProcessId(i)));
+    let heard: BTreeSet<u32> = processes.filter_map(|p| p.coords.dp).collect();
+    let unheard: Vec<u32> = (0..all.min(MOST_NODES)).filter(|dp| !heard.contains(dp)).collect();
+    let elsewhere = local < all && !heard.is_empty() && !unheard.is_empty();
+    elsewhere.then(|| format!("DP {}", ranks_in_words(&unheard)))
 }
 
 /// More nodes than any launch has.

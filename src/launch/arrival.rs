@@ -24,6 +24,8 @@ pub struct Absent {
     /// Whether it is known not to have come: the rest of its node's output is heard, or whoever counted says so.
     /// Otherwise its log may just not be at hand.
     pub known: bool,
+    /// Whether it came when one of the others had given up waiting.
+    pub late: bool,
 }
 
 /// How far the ranks of an attempt got in joining their group.
@@ -70,6 +72,8 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
     }
     let mut out = Arrival::default();
     let mut joined: BTreeSet<ProcessId> = BTreeSet::new();
+    let mut late: BTreeSet<ProcessId> = BTreeSet::new();
+    let mut given_up: Option<usize> = None;
     for index in launches.of_attempt(attempt) {
         let Some(placed) = launches.events.get(index) else {
             continue;
@@ -78,9 +82,14 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
         let count = |name: &str| figure(event, name);
         if let (Some(came), Some(all)) = (count("joined_count"), count("expected_count")) {
             out.told = Some((came, all));
+            given_up = given_up.or((came < all).then_some(index));
         }
         let step = catalog.signature(event.signature).and_then(|s| s.def.step.as_deref());
         match step {
+            Some("join") if joined.contains(&placed.process) => {}
+            Some("join") if given_up.is_some_and(|told| launches.in_known_order(told, index)) => {
+                late.insert(placed.process);
+            }
             Some("join") => _ = joined.insert(placed.process),
             Some("met") => out.met = true,
             _ => {}
@@ -123,6 +132,7 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
                 node: nodes.node(rank),
                 process: ranks.get(&rank).copied(),
                 known: true,
+                late: ranks.get(&rank).is_some_and(|id| late.contains(id)),
             })
             .collect();
         let counted = out.told.is_some_and(|(came, _)| came as usize == out.came.len());
@@ -182,10 +192,15 @@ fn of_unheard_nodes(
         .filter(|(name, _)| matches!(&**name, "nodes" | "nnodes"))
         .filter_map(|(_, value)| value.parse::<u32>().ok())
         .max();
-    if layout.block == 0 || stated != world.checked_div(layout.block) {
+    let Some(nodes) = world.checked_div(layout.block) else {
+        return Vec::new();
+    };
+    let heard: BTreeSet<u32> = ranks.keys().map(|rank| rank / layout.block).collect();
+    // Where nobody states how many there are, several nodes that are heard whole show how ranks lie on them.
+    let whole = ranks.len() == heard.len() * layout.block as usize && layout.block > 1 && heard.len() > 1;
+    if stated.map_or(!whole, |stated| stated != nodes) {
         return Vec::new();
     }
-    let heard: BTreeSet<u32> = ranks.keys().map(|rank| rank / layout.block).collect();
     let speaks = |node: &Arc<str>| {
         let mut all = launches.processes.all().iter().filter(|p| p.last_line.1 > 0);
         all.any(|p| p.node.as_ref() == Some(node) || p.identity.host.as_ref() == Some(node))
@@ -195,7 +210,7 @@ fn of_unheard_nodes(
         .filter_map(|placed| placed.event.victim.node.as_ref())
         .collect();
     let silent: Vec<&Arc<str>> = named.into_iter().filter(|node| !speaks(node)).collect();
-    let only = match (silent.as_slice(), world / layout.block - heard.len() as u32) {
+    let only = match (silent.as_slice(), nodes - heard.len() as u32) {
         ([node], 1) => Some((*node).clone()),
         _ => None,
     };
@@ -206,6 +221,7 @@ fn of_unheard_nodes(
             node: layout.node(rank).or_else(|| only.clone()),
             process: None,
             known: false,
+            late: false,
         })
         .filter(|absent| absent.node.as_ref().is_none_or(|node| !speaks(node)))
         .collect()
@@ -308,7 +324,7 @@ fn figure(event: &Event, name: &str) -> Option<u32> {
 }
 
 /// Number of ranks by the launch's own parallel sizes.
-fn size_from_settings(launches: &Launches, attempt: usize) -> Option<u32> {
+pub fn size_from_settings(launches: &Launches, attempt: usize) -> Option<u32> {
     let events = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
     let mut sizes: BTreeMap<&str, u32> = BTreeMap::new();
     for (name, value) in events.flat_map(|p| &p.event.settings) {
