@@ -101,7 +101,10 @@ fn failed(
 ) -> Story {
     let def = catalog.cause(&cause.id);
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
-    let node = root.and_then(|f| launches.node(f.event, f.process));
+    let node = root.and_then(|f| {
+        let told = launches.events.get(f.event)?.event.victim.node.as_ref();
+        told.or_else(|| launches.processes.node(f.process))
+    });
     let node = node.map_or_else(String::new, |node| format!(" ({node})"));
     let subject = def.and_then(|d| Some(d.subject.as_ref()?.replace("{node}", &node)));
     let who = subject.or_else(|| root.map(|f| who(f, launches)));
@@ -212,11 +215,16 @@ fn who(root: &Failure, launches: &Launches) -> String {
             let pid = process.pid.map_or_else(String::new, |p| format!(" pid {p}"));
             format!("{label}{pid}{node}")
         }
-        _ => match launches.engine_at(root.event).id() {
-            Some("vllm") => format!("vLLM{node}"),
-            Some("sglang") => format!("SGLang{node}"),
-            _ => format!("The launch{node}"),
-        },
+        _ => {
+            // Where nothing names a node, the container tells which of several it is.
+            let container = process.container.as_ref().filter(|_| node.is_empty());
+            let place = container.map_or(node, |name| format!(" ({name})"));
+            match launches.engine_at(root.event).id() {
+                Some("vllm") => format!("vLLM{place}"),
+                Some("sglang") => format!("SGLang{place}"),
+                _ => format!("The launch{place}"),
+            }
+        }
     }
 }
 

@@ -9,6 +9,7 @@ pub mod attempts;
 pub mod clocks;
 pub mod clusters;
 pub mod differences;
+pub mod earlier;
 pub mod files;
 pub mod folders;
 pub mod links;
@@ -156,7 +157,9 @@ impl Launches {
     /// line, of which nothing else is known, the one that it names.
     pub fn node(&self, index: usize, process: ProcessId) -> Option<&Arc<str>> {
         let placed = self.events.get(index)?;
-        let told = placed.event.victim.node.as_ref().filter(|_| placed.process == process);
+        // An engine's own process may name the node of a peer.
+        let of_another = placed.process == process && !self.processes.get(process).role.is_engine();
+        let told = placed.event.victim.node.as_ref().filter(|_| of_another);
         told.or_else(|| self.processes.node(process))
     }
 

@@ -401,8 +401,12 @@ impl Processes {
                 .label
                 .as_deref()
                 .is_some_and(|l| p.label.as_deref().is_some_and(|own| same_label(own, l)));
-            let label =
-                label || executor_rank(victim.label.as_deref()).is_some_and(|r| p.label.is_some() && p.rank == Some(r));
+            // A runtime tells of the container, whose first process is the one that ended.
+            let first = p.role == ProcessRole::Main && p.label.is_none() && p.rank.is_none();
+            let container = first && victim.label.is_some() && p.container == victim.label;
+            let label = label
+                || container
+                || executor_rank(victim.label.as_deref()).is_some_and(|r| p.label.is_some() && p.rank == Some(r));
             let local = victim.coords.local.is_some() && p.coords.local == victim.coords.local;
             let tp = victim.coords.tp.is_some() && p.coords.tp == victim.coords.tp;
             node && (rank || label || victim.rank.is_none() && victim.label.is_none() && (local || tp))
@@ -568,6 +572,8 @@ impl Processes {
             }
             if let Some(node) = process.node.as_ref().filter(|_| several || process.label.is_none()) {
                 name = format!("{name} @{node}");
+            } else if let Some(container) = process.container.as_ref().filter(|_| name == main) {
+                name = format!("{name} in {container}");
             } else if let Some(file) = self.files.get(&process.last_line.0).filter(|_| name == main) {
                 name = format!("{name} in {file}");
             }

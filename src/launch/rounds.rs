@@ -19,7 +19,7 @@ const TRAILING: f64 = 1.0;
 
 /// Seconds after which a launch is another one wherever it ran. Nodes whose stamps are in different zones, which vLLM's
 /// and SGLang's do not tell, seem to begin up to 14 hours apart.
-pub const APART: f64 = 14.0 * 3600.0;
+const APART: f64 = 14.0 * 3600.0;
 
 /// Which outputs belong to which launch of several in a row.
 #[derive(Debug, Clone, Default)]

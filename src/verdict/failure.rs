@@ -12,12 +12,11 @@ use crate::catalog::schema::Role;
 use crate::catalog::structure::{Origin, Site, Structure};
 use crate::catalog::{self, Catalog, Strength};
 use crate::event::{Event, Exception, ExitStatus, Fact, InputId, Program, TracebackKind, Victim};
+use crate::launch::earlier::{Earlier, before};
 use crate::launch::machine::Machine;
 use crate::launch::names::is_of_launches;
 use crate::launch::processes::{Process, ProcessId};
-use crate::launch::rounds::APART;
 use crate::launch::{Launches, Placed};
-use crate::time::Stamp;
 
 /// Events of one kill report; about 45 lines, of which few are events.
 const KILL_REPORT: usize = 40;
@@ -311,15 +310,15 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
     failure.process = told_of.unwrap_or(placed.process);
     failure.of_another = told_of.is_none() && victim.is_named();
     if failure.worth == Worth::Strong && signature_is_kernels(catalog, launches, index) {
-        let before = before(launches, placed);
-        if before == Some(Before::Surely) {
+        let earlier = before(launches, placed);
+        let silent = is_silent(launches, &failure) && !is_told_of(launches, &failure, event);
+        let foreign = silent && event.victim.label.as_deref().is_some_and(|name| !is_of_launches(name));
+        if earlier == Some(Earlier::Surely) || earlier.is_some() && foreign {
             return None;
         }
         // The machine was short of memory, which need not be what this launch died of: what else tells of its end is
         // nearer to it.
-        let earlier = before.is_some() && is_silent(launches, &failure) && !told_of_sigkill(launches, placed.attempt);
-        let foreign = event.victim.label.as_deref().is_some_and(|name| !is_of_launches(name));
-        if earlier || foreign && is_silent(launches, &failure) && !is_told_of(launches, &failure, event) {
+        if foreign || earlier.is_some() && silent && !told_of_sigkill(launches, placed.attempt) {
             (failure.worth, failure.foreign) = (Worth::Weak, true);
         }
     }
@@ -371,32 +370,6 @@ fn is_silent(launches: &Launches, failure: &Failure) -> bool {
 fn told_of_sigkill(launches: &Launches, attempt: usize) -> bool {
     let events = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
     events.into_iter().any(|p| p.event.exit == Some(ExitStatus::Signal(9)))
-}
-
-/// How sure it is that an event was long before a launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before {
-    /// By stamps that may be of different zones.
-    Perhaps,
-    /// In any zone.
-    Surely,
-}
-
-/// Whether the first line of the launch was written long after an event.
-fn before(launches: &Launches, placed: &Placed) -> Option<Before> {
-    const LONG: f64 = 60.0;
-    let told = placed.event.place.time.as_ref()?;
-    let engines = launches.processes.all().iter().filter(|p| p.role.is_engine());
-    let starts: Vec<&Stamp> = engines.filter_map(|p| p.first.as_ref()).collect();
-    let after = |least: f64| {
-        let after = |start: &&Stamp| start.seconds_since(told).is_some_and(|seconds| seconds > least);
-        !starts.is_empty() && starts.iter().all(after)
-    };
-    let zoned = told.offset.is_some() && starts.iter().all(|start| start.offset.is_some());
-    match after(if zoned { LONG } else { APART }) {
-        true => Some(Before::Surely),
-        false => after(LONG).then_some(Before::Perhaps),
-    }
 }
 
 /// Whom a line tells of. A kill report over several lines names the node in the first and the process in a later one.
