@@ -493,3 +493,18 @@ fn a_restart_has_processes_of_its_own_under_the_names_of_the_old_ones() {
         assert_eq!(ends, [(pids * 100 + 20, "exit 1"), (pids * 100 + 41, "signal 9")]);
     }
 }
+
+#[test]
+fn each_attempt_has_its_own_engine() {
+    let first = Text::read("corpus/flagship-c-graph-capture-oom.log");
+    let second = "[2026-11-29 23:10:00] server_args=ServerArgs(model_path='/models/a', tp_size=1)\n\
+                  [2026-11-29 23:10:12 TP0] Init torch distributed begin.\n\
+                  [2026-11-29 23:10:29 TP0] Load weight begin. avail mem=77.01 GB\n";
+    let report = examine_texts(&[Text::new("serve.log", first.text().to_owned() + second)]);
+    assert_eq!(report.attempts.len(), 2);
+    assert_eq!(report.engine.name.as_deref(), Some("sglang"));
+    assert_eq!(
+        report.headline,
+        "The log of SGLang ends in weight-load without a failure"
+    );
+}

@@ -463,3 +463,23 @@ fn a_scheduler_that_the_kernel_killed_is_the_rank_that_its_parent_misses() {
     // Where nobody says which of them is gone, the kernel's name fits both.
     assert_eq!(root_process(&report("")).rank, None);
 }
+
+/// Whoever calls a server may print where the server does.
+#[test]
+fn a_client_of_the_server_that_fails_is_no_failure_of_the_server() {
+    let raised = |name: &str| {
+        format!(
+            "Traceback (most recent call last):\n  File \"/home/u/client.py\", line 12, in <module>\n    call()\n  \
+             File \"/usr/local/lib/python3.12/dist-packages/requests/adapters.py\", line 713, in send\n    raise\n{name}\n"
+        )
+    };
+    for name in [
+        "requests.exceptions.ReadTimeout: Read timed out.",
+        "KeyError: 'choices'",
+        "KeyboardInterrupt",
+    ] {
+        let log = common::healthy_vllm().text().to_owned() + &raised(name);
+        let report = examine_texts(&[Text::new("serve.log", log)]);
+        assert_eq!(report.outcome, Outcome::Healthy, "{name}: {}", report.headline);
+    }
+}

@@ -116,3 +116,59 @@ fn a_kill_long_before_the_launch_is_none_of_its_failures() {
     let report = examine_texts(&[Text::new("serve.log", loading), kernel("14:00:40", "java")]);
     assert_eq!(report.outcome.id(), "running", "{}", report.headline);
 }
+
+#[test]
+fn what_stands_directly_below_a_traceback_is_read() {
+    let noise = "/usr/lib/python3.12/multiprocessing/resource_tracker.py:254: UserWarning: resource_tracker: There appear \
+                 to be 1 leaked semaphore objects to clean up at shutdown\n  warnings.warn('resource_tracker: There appear \
+                 to be %d '\n";
+    for told in [
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=771234.batch. Some of the step tasks have been OOM Killed.\n",
+        "[Sun Nov 29 21:00:40 2026] Memory cgroup out of memory: Killed process 120 (VLLM::EngineCor) total-vm:391204512kB, anon-rss:201204512kB, file-rss:912344kB, shmem-rss:118400kB, UID:0 pgtables:402212kB oom_score_adj:0\n",
+    ] {
+        for between in ["", noise, "\n", "$ dmesg -T | tail -1\n"] {
+            let log = engine_core(-9).text().to_owned() + between + told;
+            let report = examine_texts(&[Text::new("serve.log", log)]);
+            let cause = report.cause.as_ref().unwrap();
+            assert_eq!(cause.id, "host-mem.oom-killer", "{between:?} {told}");
+        }
+    }
+}
+
+#[test]
+fn a_kernels_kill_of_the_very_process_that_is_told_to_have_crashed_is_the_root() {
+    let crashed = "[2026-11-28 03:11:15] Subprocess scheduler_1 (pid=8123) crashed with exit code -9. Triggering SIGQUIT for cleanup...\n";
+    let report = examine_texts(&[scheduler(crashed)]);
+    assert_eq!(report.cause.as_ref().unwrap().id, "process.sigkill");
+    let kill = "[Sat Nov 28 03:11:14 2026] Out of memory: Killed process 8123 (sglang::schedul) total-vm:391204512kB, anon-rss:201204512kB, file-rss:912344kB, shmem-rss:118400kB, UID:0 pgtables:402212kB oom_score_adj:0\n";
+    for inputs in [
+        vec![scheduler(crashed), Text::new("dmesg.txt", kill)],
+        vec![scheduler(&(crashed.to_owned() + kill))],
+    ] {
+        let report = examine_texts(&inputs);
+        assert_eq!(report.cause.as_ref().unwrap().id, "host-mem.oom-killer");
+        assert_eq!(report.phase.as_deref(), Some("weight-load"));
+        assert_eq!(report.root.as_ref().unwrap().place.rank, Some(1));
+    }
+}
+
+#[test]
+fn a_death_that_is_known_to_come_first_goes_before_the_transport_that_missed_it() {
+    let lost = |at: &str| {
+        let text = "transport/net_ib/p2p.cc:470 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<40112> with \
+                    status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) reqSize=65536 vendor_err=129 req_type=Send hca mlx5_0";
+        let log = format!(
+            "[2026-11-28 03:10:00 TP0] Init torch distributed begin.\n\
+             [2026-11-28 03:10:29 TP0] Load weight begin. avail mem=77.01 GB\n\
+             [2026-11-28 {at}] node-a:500:777 [0] {text}\n"
+        );
+        Text::new("d/node-a.log", log)
+    };
+    let killed = "[2026-11-28 03:10:00 TP1] Init torch distributed begin.\n\
+                  [2026-11-28 03:10:29 TP1] Load weight begin. avail mem=77.01 GB\n\
+                  [2026-11-28 03:11:15] Subprocess scheduler_0 (pid=8123) crashed with exit code -9. Triggering SIGQUIT for cleanup...\n";
+    for (at, cause) in [("03:11:42", "process.sigkill"), ("03:10:50", "nccl.ib")] {
+        let report = examine_texts(&[lost(at), Text::new("d/node-b.log", killed)]);
+        assert_eq!(report.cause.as_ref().unwrap().id, cause, "{at}");
+    }
+}

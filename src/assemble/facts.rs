@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
 use crate::event::Program;
+use crate::launch::Launches;
 use crate::launch::arrival::size_from_settings;
 use crate::launch::machine::Engine;
 use crate::launch::processes::{Process, ProcessId, ProcessRole};
-use crate::launch::{Launches, Placed};
 use crate::remedy::evidence::Elsewhere;
 use crate::remedy::{Evidence, patch};
 use crate::report::model::{Launch, LaunchIds, Measurement, Platform};
@@ -412,7 +412,7 @@ impl Facts {
     /// The launch block of the report.
     pub fn launch(&self, launches: &Launches, verdict: &Verdict, root: Option<usize>) -> Launch {
         let time = |index: usize| launches.events.get(index).and_then(|p| p.event.place.time.clone());
-        let started = start(launches, verdict.attempt);
+        let started = launches.start(verdict.attempt);
         // When a line without a stamp was written is not known.
         let stamped = |index: &usize| launches.events.get(*index).is_some_and(|p| p.event.place.own_time);
         let died = root.filter(stamped);
@@ -424,7 +424,8 @@ impl Facts {
                 .any(|f| f.event == *index && f.worth > Worth::Line)
         };
         let began = started.filter(|index| !fails(index));
-        let seconds = began.zip(died).and_then(|(s, d)| seconds_between(launches, s, d));
+        let seconds = began.zip(died).and_then(|(s, d)| launches.seconds_between(s, d));
+        let seconds = seconds.filter(|seconds| *seconds >= 0.0);
         let (started, died) = (started.and_then(time), died.and_then(time));
         let printed = |t: &Stamp| t.rfc3339().unwrap_or_else(|| t.printed());
         let world = launches
@@ -479,36 +480,6 @@ fn json_value(text: &str) -> serde_json::Value {
             .or_else(|_| text.parse::<f64>().map(Into::into))
             .unwrap_or_else(|_| text.into()),
     }
-}
-
-/// The first event of the launch itself that has a stamp. A kernel's log reaches back to the start of the machine, and
-/// a Ray cluster may have stood for weeks; where there is nothing else, theirs counts.
-fn start(launches: &Launches, attempt: usize) -> Option<usize> {
-    let stamped = |index: &usize| {
-        launches
-            .events
-            .get(*index)
-            .is_some_and(|p| p.event.place.time.is_some())
-    };
-    let role = |index: &usize| {
-        let teller = launches.events.get(*index).map(|p| p.process);
-        teller.map(|id| launches.processes.get(id).role)
-    };
-    let around = |index: &usize| matches!(role(index), Some(ProcessRole::Observer | ProcessRole::RayDaemon));
-    let all = || launches.of_attempt(attempt).filter(stamped);
-    all().find(|index| !around(index)).or_else(|| all().next())
-}
-
-/// Seconds from one event to a later one, by one clock.
-fn seconds_between(launches: &Launches, first: usize, last: usize) -> Option<f64> {
-    let (first, last) = (launches.events.get(first)?, launches.events.get(last)?);
-    let (from, to) = (first.event.place.time.as_ref()?, last.event.place.time.as_ref()?);
-    let ahead = |placed: &Placed| {
-        let node = launches.processes.get(placed.process).node.as_ref();
-        launches.clocks.ahead(node)
-    };
-    let seconds = to.seconds_since(from)? - (ahead(last) - ahead(first));
-    (seconds >= 0.0).then_some(seconds)
 }
 
 /// Nodes that are named, or one.

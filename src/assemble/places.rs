@@ -147,10 +147,9 @@ impl Names<'_> {
         }
         entries.sort_by_key(|(event, _, _)| *event);
         let place = |event: usize| self.launches.events.get(event).map(|p| &p.event.place);
-        let start = self
-            .launches
-            .of_attempt(verdict.attempt)
-            .find_map(|i| place(i).and_then(|p| p.time.clone()));
+        // What stood before the launch was there at its start.
+        let start = self.launches.start(verdict.attempt);
+        let since = |event: usize| self.launches.seconds_between(start?, event).map(|s| s.max(0.0));
         entries
             .into_iter()
             .take(MAX_TIMELINE)
@@ -162,11 +161,7 @@ impl Names<'_> {
                     input: self.input(place.input),
                     line: place.line,
                     time: place.own_stamp().and_then(Stamp::rfc3339),
-                    seconds: place
-                        .time
-                        .as_ref()
-                        .zip(start.as_ref())
-                        .and_then(|(t, s)| t.seconds_since(s)),
+                    seconds: since(event),
                 })
             })
             .collect()

@@ -33,7 +33,7 @@ use crate::event::{Event, InputId};
 use clocks::Clocks;
 use machine::{Engine, Machine};
 use order::{Moment, Within};
-use processes::{ProcessId, Processes, Teller};
+use processes::{ProcessId, ProcessRole, Processes, Teller};
 use rounds::Rounds;
 use servers::Servers;
 
@@ -157,9 +157,13 @@ impl Launches {
     /// line, of which nothing else is known, the one that it names.
     pub fn node(&self, index: usize, process: ProcessId) -> Option<&Arc<str>> {
         let placed = self.events.get(index)?;
-        // An engine's own process may name the node of a peer.
-        let of_another = placed.process == process && !self.processes.get(process).role.is_engine();
-        let told = placed.event.victim.node.as_ref().filter(|_| of_another);
+        // A process of the launch or of its cluster may name the node of a peer.
+        let outside = matches!(
+            self.processes.get(process).role,
+            ProcessRole::Observer | ProcessRole::Main
+        );
+        let told = placed.event.victim.node.as_ref();
+        let told = told.filter(|_| outside && placed.process == process);
         told.or_else(|| self.processes.node(process))
     }
 
@@ -179,6 +183,27 @@ impl Launches {
             return false;
         };
         a.event.place.input == b.event.place.input || a.within.is_apart_from(b.within)
+    }
+
+    /// The first event of the launch itself that has a stamp. A kernel's log reaches back to the start of the machine,
+    /// and a Ray cluster may have stood for weeks; where there is nothing else, theirs counts.
+    pub fn start(&self, attempt: usize) -> Option<usize> {
+        let event = |index: &usize| self.events.get(*index);
+        let around = |index: &usize| {
+            let role = event(index).map(|placed| self.processes.get(placed.process).role);
+            matches!(role, Some(ProcessRole::Observer | ProcessRole::RayDaemon))
+        };
+        let stamped = |index: &usize| event(index).is_some_and(|p| p.event.place.time.is_some());
+        let all = || self.of_attempt(attempt).filter(stamped);
+        all().find(|index| !around(index)).or_else(|| all().next())
+    }
+
+    /// Seconds from one event to another, by one clock.
+    pub fn seconds_between(&self, from: usize, to: usize) -> Option<f64> {
+        let (from, to) = (self.events.get(from)?, self.events.get(to)?);
+        let ahead = |placed: &Placed| self.clocks.ahead(self.processes.get(placed.process).node.as_ref());
+        let (begin, end) = (from.event.place.time.as_ref()?, to.event.place.time.as_ref()?);
+        Some(end.seconds_since(begin)? - (ahead(to) - ahead(from)))
     }
 
     /// The machine of a process in an attempt.

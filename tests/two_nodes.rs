@@ -1,0 +1,346 @@
+//! A launch on two nodes, one of which joins the other: as one stream, as a file for each node, with equal pids, with
+//! restarts, with what the machines' own logs tell.
+
+mod common;
+
+use common::{Text, examine_texts};
+use coroner::report::model::{Outcome, Report};
+
+const ARGS: &str = "'model': '/m/a', 'master_addr': '10.0.0.1', 'nnodes': 2, 'tensor_parallel_size': 4";
+const EXECUTOR: &str = "/usr/local/lib/python3.12/dist-packages/vllm/v1/executor/multiproc_executor.py";
+
+/// Stamped lines of one node, by second of the launch.
+#[derive(Clone, Default)]
+struct Node(Vec<(u32, String)>);
+
+fn clock(second: u32) -> String {
+    format!("{:02}:{:02}:{:02}", 10 + second / 3600, second / 60 % 60, second % 60)
+}
+
+impl Node {
+    fn say(mut self, second: u32, who: &str, level: &str, text: &str) -> Self {
+        let line = format!("({who}) {level} 11-20 {} {text}", clock(second));
+        self.0.push((second, line));
+        self
+    }
+
+    /// What the node that leads the launch says until its workers join.
+    fn leads(second: u32) -> Self {
+        let api = "APIServer pid=1";
+        Self::default()
+            .say(second, api, "INFO", "[startup.py:96]   █▄█▀ █     █     █     █  version 0.33.0")
+            .say(second, api, "INFO", &format!("[startup.py:71] non-default args: {{{ARGS}}}"))
+            .say(second + 4, api, "INFO", "[model.py:741] Resolved architecture: LlamaForCausalLM")
+            .say(
+                second + 20,
+                "EngineCore pid=214",
+                "INFO",
+                "[core.py:135] Initializing a V1 LLM engine (v0.33.0) with config: model='/m/a', tensor_parallel_size=4",
+            )
+    }
+
+    /// What a node that joins it says until its workers join.
+    fn joins(second: u32) -> Self {
+        let main = "MainProcess pid=1";
+        Self::default()
+            .say(
+                second,
+                main,
+                "INFO",
+                "[model.py:741] Resolved architecture: LlamaForCausalLM",
+            )
+            .say(
+                second + 1,
+                main,
+                "INFO",
+                "[serve.py:212] Launching vLLM (v0.33.0) headless multiproc executor, with head node address \
+                 10.0.0.1:29501 for torch.distributed process group.",
+            )
+    }
+
+    /// Two workers, with the pids that containers give on every node.
+    fn workers(mut self, second: u32, first: u32) -> Self {
+        for local in 0..2 {
+            let text = format!(
+                "[parallel_state.py:1931] world_size=4 rank={} local_rank={local} \
+                 distributed_init_method=tcp://10.0.0.1:29501 backend=nccl",
+                first + local
+            );
+            self = self.say(second, &format!("Worker pid={}", 302 + local), "INFO", &text);
+        }
+        self
+    }
+
+    fn load(mut self, second: u32, first: u32) -> Self {
+        for local in 0..2 {
+            let who = format!("Worker_TP{} pid={}", first + local, 302 + local);
+            self = self.say(
+                second,
+                &who,
+                "INFO",
+                "[gpu_model_runner.py:5702] Starting to load model /m/a...",
+            );
+        }
+        self
+    }
+
+    /// A worker raises an exception in `init_device` or `load_model`.
+    fn fails(mut self, second: u32, who: &str, method: &str, exception: &str) -> Self {
+        for text in [
+            "WorkerProc failed to start.",
+            "Traceback (most recent call last):",
+            &format!("  File \"{EXECUTOR}\", line 865, in worker_main"),
+            "    worker = WorkerProc(*args, **kwargs)",
+            &format!(
+                "  File \"/usr/local/lib/python3.12/dist-packages/vllm/v1/worker/gpu_worker.py\", line 402, in {method}"
+            ),
+            "    raise",
+            exception,
+        ] {
+            self = self.say(second, who, "ERROR", &format!("[multiproc_executor.py:898] {text}"));
+        }
+        self
+    }
+
+    fn then(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    fn file(&self, name: &str) -> Text {
+        Text::new(
+            name,
+            self.0.iter().map(|(_, line)| format!("{line}\n")).collect::<String>(),
+        )
+    }
+}
+
+/// Both nodes in one stream, each line behind the name of its node in this form.
+fn stream(a: &Node, b: &Node, names: [&str; 2], form: fn(&str, &str) -> String) -> Text {
+    let of = |node: &Node, name: &str| -> Vec<(u32, String)> {
+        let named = |(second, line): &(u32, String)| (*second, form(name, line) + "\n");
+        node.0.iter().map(named).collect()
+    };
+    let mut lines = [of(a, names[0]), of(b, names[1])].concat();
+    lines.sort_by_key(|(second, _)| *second);
+    Text::new("all.log", lines.into_iter().map(|(_, line)| line).collect::<String>())
+}
+
+fn compose(node: &str, line: &str) -> String {
+    format!("{node}  | {line}")
+}
+
+fn stern(pod: &str, line: &str) -> String {
+    format!("{pod} vllm {line}")
+}
+
+/// Cause, rank and node of the root, the number of attempts, and whose logs are missing.
+fn told(report: &Report) -> (&str, Option<u32>, Option<&str>, usize, &[String]) {
+    let root = report.root.as_ref().unwrap();
+    (
+        &report.cause.as_ref().unwrap().id,
+        root.place.rank,
+        root.place.node.as_deref(),
+        report.attempts.len(),
+        &report.log.missing,
+    )
+}
+
+const OOM: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 768.00 MiB. GPU 1 has a total capacity \
+                   of 79.11 GiB of which 120.00 MiB is free.";
+const TIMED_OUT: &str =
+    "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 2/4 clients joined.";
+
+/// Rank 2, on the node that joins, runs out of memory while it loads.
+fn out_of_memory(late: u32) -> [Node; 2] {
+    let a = Node::leads(0).workers(33, 0).load(40, 0);
+    let b = Node::joins(late).workers(34, 2).load(41, 2);
+    [a, b.fails(60, "Worker_TP2 pid=302", "load_model", OOM)]
+}
+
+#[test]
+fn one_stream_and_a_file_for_each_node_tell_the_same() {
+    for late in [0, 7] {
+        let [a, b] = out_of_memory(late);
+        let want = ("gpu-oom.weights", Some(2), Some("node-b"), 1, &[][..]);
+        let files = examine_texts(&[a.file("d/node-a.log"), b.file("d/node-b.log")]);
+        assert_eq!(told(&files), want);
+        assert_eq!(files.launch.nodes, Some(2));
+        // Whichever node speaks first.
+        for both in [
+            stream(&a, &b, ["node-a", "node-b"], compose),
+            stream(&b, &a, ["node-b", "node-a"], compose),
+        ] {
+            let streamed = examine_texts(&[both]);
+            assert_eq!(told(&streamed), want);
+            assert_eq!(streamed.launch.seconds_to_death, files.launch.seconds_to_death);
+        }
+    }
+}
+
+#[test]
+fn equal_pids_of_other_ranks_are_other_processes() {
+    let [a, b] = out_of_memory(7);
+    // stern names pods; files of Slurm's tasks, and a mere concatenation, name nothing.
+    let pods = examine_texts(&[stream(&a, &b, ["llm-0", "llm-0-1"], stern)]);
+    assert_eq!(told(&pods), ("gpu-oom.weights", Some(2), Some("llm-0-1"), 1, &[][..]));
+    let joined = a.clone().then(b.clone()).file("all.log");
+    for inputs in [vec![a.file("job_0.out"), b.file("job_1.out")], vec![joined]] {
+        let report = examine_texts(&inputs);
+        assert_eq!(told(&report), ("gpu-oom.weights", Some(2), None, 1, &[][..]));
+        let ranks: Vec<_> = report.processes.iter().filter_map(|p| p.rank).collect();
+        assert_eq!(ranks.len(), 4, "{ranks:?}");
+    }
+}
+
+#[test]
+fn a_node_that_comes_too_late_is_no_attempt_of_its_own() {
+    let a = Node::leads(0)
+        .workers(33, 0)
+        .fails(634, "Worker pid=302", "init_device", TIMED_OUT);
+    let b = Node::joins(760).workers(775, 2);
+    let both = stream(&a, &b, ["node-a", "node-b"], compose);
+    for inputs in [vec![both], vec![a.file("d/node-a.log"), b.file("d/node-b.log")]] {
+        let report = examine_texts(&inputs);
+        assert_eq!(
+            told(&report),
+            ("dist.rendezvous-timeout", Some(0), Some("node-a"), 1, &[][..])
+        );
+        assert_eq!(
+            report.headline,
+            "Ranks 2, 3 (node-b) came too late: ranks 0, 1 of 4 had given up waiting"
+        );
+    }
+}
+
+#[test]
+fn a_node_that_restarts_alone_is_in_the_same_launch_again() {
+    let occupied = "ValueError: Free memory on device cuda:0 (41.02/79.11 GiB) on startup is less than desired GPU memory \
+                    utilization (0.92, 72.78 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.";
+    let a = Node::leads(0)
+        .workers(33, 0)
+        .fails(634, "Worker pid=302", "init_device", TIMED_OUT);
+    let b = Node::joins(7)
+        .workers(34, 2)
+        .fails(38, "Worker pid=302", "init_device", occupied)
+        .then(Node::joins(67).workers(94, 2));
+    let both = stream(&a, &b, ["node-a", "node-b"], compose);
+    for inputs in [vec![both], vec![a.file("d/node-a.log"), b.file("d/node-b.log")]] {
+        let report = examine_texts(&inputs);
+        assert_eq!(told(&report), ("gpu-mem.occupied", Some(2), Some("node-b"), 1, &[][..]));
+    }
+}
+
+#[test]
+fn a_restart_of_all_begins_with_what_the_joining_node_says_first() {
+    let first = |second: u32| {
+        [
+            Node::leads(second).workers(second + 33, 0).load(second + 40, 0),
+            Node::joins(second + 7).workers(second + 34, 2).load(second + 41, 2),
+        ]
+    };
+    let ([a, b], [c, d]) = (first(0), first(1200));
+    let b = b.fails(60, "Worker_TP2 pid=302", "load_model", OOM);
+    let (a, b) = (a.then(c), b.then(d));
+    let report = examine_texts(&[a.file("d/node-a.log"), b.file("d/node-b.log")]);
+    assert_eq!(report.attempts.len(), 2);
+    assert_eq!(report.outcome, Outcome::Running);
+    let main = report
+        .processes
+        .iter()
+        .find(|p| p.id.starts_with("MainProcess"))
+        .unwrap();
+    assert_eq!(main.last_phase.as_deref(), Some("config"));
+}
+
+/// The kernel of a node kills a process.
+fn killed(name: &str, head: &str, pid: u32, process: &str) -> Text {
+    let kill = format!(
+        "Out of memory: Killed process {pid} ({process}) total-vm:391204512kB, anon-rss:201204512kB, file-rss:912344kB, shmem-rss:118400kB, UID:0 pgtables:402212kB oom_score_adj:0\n"
+    );
+    Text::new(name, format!("{head} {kill}"))
+}
+
+/// A launch whose rank 3 vanishes while it loads: the others lose it.
+fn vanished() -> [Node; 2] {
+    let lost = "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.2]:41212";
+    let a = Node::leads(0).workers(33, 0).load(40, 0);
+    let b = Node::joins(7).workers(34, 2).load(41, 2);
+    [a.fails(90, "Worker_TP0 pid=302", "load_model", lost), b]
+}
+
+#[test]
+fn a_kernel_tells_of_its_own_node() {
+    let dmesg = "[Fri Nov 20 10:01:20 2026]";
+    let [a, b] = vanished();
+    for (names, kernel, head) in [
+        (["d/node-a.log", "d/node-b.log"], "d/node-b.dmesg", dmesg),
+        (["d/node-a.log", "d/node-b.log"], "d/dmesg-node-b.txt", dmesg),
+        (
+            ["d/node-a/serve.log", "d/node-b/serve.log"],
+            "d/node-b/dmesg.txt",
+            dmesg,
+        ),
+        (
+            ["d/node-a.log", "d/node-b.log"],
+            "d/kern.log",
+            "Nov 20 10:01:20 node-b kernel:",
+        ),
+    ] {
+        for (pid, process, rank) in [(303, "VLLM::Worker_TP", Some(3)), (48_211, "VLLM::Worker_TP", None)] {
+            let report = examine_texts(&[a.file(names[0]), b.file(names[1]), killed(kernel, head, pid, process)]);
+            assert_eq!(
+                told(&report),
+                ("host-mem.oom-killer", rank, Some("node-b"), 1, &[][..]),
+                "{kernel} {pid}"
+            );
+            assert_eq!(report.launch.nodes, Some(2), "{kernel} {pid}");
+        }
+    }
+}
+
+#[test]
+fn what_a_kernel_tells_of_long_before_is_none_of_the_launch() {
+    let [a, b] = out_of_memory(7);
+    let old = [
+        killed("d/node-b/dmesg.txt", "[Tue Nov 17 02:11:00 2026]", 99_123, "python3"),
+        killed("d/node-b/dmesg.txt", "[Fri Nov 20 02:11:00 2026]", 99_123, "python3"),
+        Text::new(
+            "d/node-b/dmesg.txt",
+            "[Tue Nov 17 02:11:00 2026] NVRM: Xid (PCI:0000:5d:00): 79, pid=1777, name=python3, GPU has fallen off the bus.\n",
+        ),
+    ];
+    for dmesg in old {
+        let report = examine_texts(&[
+            a.file("d/node-a/serve.log"),
+            b.file("d/node-b/serve.log"),
+            dmesg.clone(),
+        ]);
+        assert_eq!(
+            told(&report),
+            ("gpu-oom.weights", Some(2), Some("node-b"), 1, &[][..]),
+            "{}",
+            dmesg.text()
+        );
+        // One server that serves beside it goes before it.
+        let report = examine_texts(&[common::healthy_vllm(), dmesg.clone()]);
+        assert_eq!(report.outcome, Outcome::Healthy, "{}", dmesg.text());
+    }
+}
+
+#[test]
+fn an_excerpt_of_nothing_but_the_drivers_errors_is_read() {
+    let xid = |text: &str| format!("NVRM: Xid (PCI:0000:5d:00): {text}\n");
+    let lines = [
+        xid("79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."),
+        xid("154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"),
+        xid("45, pid=88123, name=VLLM::Worker_TP, Ch 00000012"),
+        xid("45, pid=88123, name=VLLM::Worker_TP, Ch 00000013"),
+    ];
+    for head in ["[Fri Aug 14 21:41:50 2026] ", "Aug 14 21:41:50 gpu-3 kernel: ", ""] {
+        let text: String = lines.iter().map(|line| format!("{head}{line}")).collect();
+        let report = examine_texts(&[Text::new("xid.txt", text)]);
+        let cause = report.cause.as_ref().map(|c| c.id.as_str());
+        assert_eq!((report.outcome, cause), (Outcome::Failed, Some("cuda.xid")), "{head:?}");
+    }
+}
