@@ -195,10 +195,12 @@ fn first_printing(launches: &Launches, failures: &[Failure], best: usize) -> usi
     let same = |f: &Failure| f.cause == chosen.cause && f.key == chosen.key && !f.survived;
     let order = |&i: &usize| {
         let Some(f) = failures.get(i) else {
-            return (true, 0_u8, i);
+            return (true, 0_u8, true, i);
         };
         let quoted = f.traceback == Some(TracebackKind::Quoted);
-        (quoted, depth(launches, f), i)
+        // Of a supervisor's lines the one that says whom it hit, or where.
+        let told = launches.events.get(f.event).is_some_and(|p| !p.event.victim.is_empty());
+        (quoted, depth(launches, f), f.traceback.is_none() && !told, i)
     };
     (0..failures.len())
         .filter(|&i| failures.get(i).is_some_and(same))
