@@ -10,6 +10,7 @@ use crate::report::model::{CoordsReport, PlaceReport, Process, TimelineEntry};
 use crate::time::Stamp;
 use crate::verdict::Verdict;
 use crate::verdict::failure::Failure;
+use crate::verdict::phase::PhaseBasis;
 
 /// Processes listed in a report at most.
 const MAX_PROCESSES: usize = 1024;
@@ -94,8 +95,14 @@ impl Names<'_> {
         let died = root
             .filter(|root| root.process == process)
             .and(verdict.phase.as_deref());
+        let engine = self.launches.engine(verdict.attempt);
         let own = || self.launches.machine(verdict.attempt, process)?.last();
-        died.or_else(own).map(ToOwned::to_owned)
+        // What it was at when it raised something shows how far it had come, too.
+        let raised = verdict.failures.iter().filter(|f| f.process == process && !f.survived);
+        let raised = raised.filter(|f| f.phase_basis == PhaseBasis::Frame);
+        let raised = raised.filter_map(|f| f.phase.as_deref());
+        let furthest = || own().into_iter().chain(raised).max_by_key(|phase| engine.tier(phase));
+        died.or_else(furthest).map(ToOwned::to_owned)
     }
 
     /// The processes of the report: all that did anything, at most a thousand.
