@@ -443,3 +443,297 @@ Swap:          8.0Gi          0B       8.0Gi
     let said = "3.30 GiB are free and 101.00 GiB available";
     assert!(memory.notes.iter().any(|note| note.contains(said)), "{memory:?}");
 }
+
+// --- the machine and the transport that the log shows, and the values that it states
+
+fn ids(report: &Report) -> Vec<&str> {
+    report.remedies.iter().map(|remedy| remedy.id.as_str()).collect()
+}
+
+/// The first remedy with what it changes: name, from, to.
+fn first(report: &Report) -> (&str, Vec<(&str, &str, &str)>) {
+    let remedy = &report.remedies[0];
+    let changes = remedy.change.iter();
+    let shown = changes.map(|c| {
+        let (from, to) = (c.from.as_deref(), c.to.as_deref());
+        (c.name.as_str(), from.unwrap_or(""), to.unwrap_or(""))
+    });
+    (remedy.id.as_str(), shown.collect())
+}
+
+const VLLM_HEAD: &str = "\
+(APIServer pid=7) INFO 11-11 10:00:00 [utils.py:253] non-default args: ARGS
+(EngineCore_DP0 pid=50) INFO 11-11 10:00:10 [core.py:96] Initializing a V1 LLM engine (v0.28.0) with config: model='m', speculative_config=None, quantization=None, kv_cache_dtype=KV
+";
+
+fn vllm(args: &str, kv: &str, failure: &str) -> Report {
+    let head = VLLM_HEAD.replace("ARGS", args).replace("KV", kv);
+    report(&format!(
+        "{head}(EngineCore_DP0 pid=50) ERROR 11-11 10:02:00 [core.py:866] EngineCore failed to start.
+(EngineCore_DP0 pid=50) ERROR 11-11 10:02:00 [core.py:866] Traceback (most recent call last):
+(EngineCore_DP0 pid=50) ERROR 11-11 10:02:00 [core.py:866]   File \"/opt/vllm/v1/engine/core.py\", line 800, in run_engine_core
+(EngineCore_DP0 pid=50) ERROR 11-11 10:02:00 [core.py:866]     engine_core = EngineCoreProc(*args, **kwargs)
+(EngineCore_DP0 pid=50) ERROR 11-11 10:02:00 [core.py:866] {failure}
+"
+    ))
+}
+
+fn nccl(environment: &str, failure: &str) -> Report {
+    report(&format!(
+        "\
+[2026-03-01 10:00:00] server_args=ServerArgs(model_path='m', tp_size=2, nnodes=2, node_rank=0, dist_init_addr='10.0.0.1:5000')
+[2026-03-01 10:00:08] Init torch distributed begin.
+h1:900:900 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>
+{environment}h1:900:955 [0] {failure}
+[2026-03-01 10:00:31] Received sigquit from a child process. It usually means the child failed.
+"
+    ))
+}
+
+#[test]
+fn pods_are_spoken_of_where_there_are_pods() {
+    let slurm = |why: &str| {
+        report(&format!(
+            "{SGLANG_HEAD}slurmstepd: error: *** JOB 90114 ON gpu-11 CANCELLED AT 2026-03-01T10:00:40 DUE TO {why} ***\n"
+        ))
+    };
+    let preempted = slurm("PREEMPTION");
+    assert_eq!(cause(&preempted), "process.preempted");
+    assert_eq!(ids(&preempted)[..2], ["start-again", "slurm-requeue"]);
+    assert_eq!(
+        first(&slurm("NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS")).0,
+        "start-without-the-node"
+    );
+    assert_eq!(first(&slurm("TIME LIMIT")).0, "longer-time-limit");
+    let full = vllm(
+        "{}",
+        "auto",
+        "OSError: [Errno 28] No space left on device: '/root/.cache/vllm/x.tmp'",
+    );
+    assert_eq!(cause(&full), "env.disk-full");
+    assert_eq!(ids(&full), ["caches-elsewhere", "free-disk"]);
+    // Lines joined by node name the node; no pod is called so.
+    let joined = report(
+        "node-b  | [2026-03-01 10:00:00 TP0] Load weight begin. avail mem=78.60 GB\n\
+         node-b  | RuntimeError: Rank 0 scheduler died during initialization (exit code: -9). If exit code is -9 (SIGKILL), a common cause is the OS OOM killer.\n",
+    );
+    assert_eq!(cause(&joined), "process.sigkill");
+    assert!(
+        commands(&joined).iter().all(|c| !c.contains("kubectl")),
+        "{:?}",
+        commands(&joined)
+    );
+    let waiting = report(
+        "Events:\n  Type     Reason            Age   From               Message\n  Warning  FailedScheduling  30s  default-scheduler  0/3 nodes are available: 3 Insufficient nvidia.com/gpu.\n",
+    );
+    assert_eq!(ids(&waiting), ["fit-scheduler-request", "make-room-in-the-cluster"]);
+}
+
+#[test]
+fn the_limit_that_was_hit_comes_first_with_what_the_victim_held() {
+    let kill = |constraint: &str, out: &str| {
+        examine_texts(&[
+            Text::new("serve.log", SGLANG_HEAD),
+            Text::new(
+                "dmesg.txt",
+                format!(
+                    "[Sun Mar  1 10:00:40 2026] oom-kill:constraint=CONSTRAINT_{constraint},task=sglang::schedul,pid=7714,uid=0\n\
+                     [Sun Mar  1 10:00:40 2026] {out}: Killed process 7714 (sglang::schedul) total-vm:401204512kB, anon-rss:201204512kB, file-rss:0kB, shmem-rss:0kB, UID:0\n"
+                ),
+            ),
+        ])
+    };
+    let group = kill(
+        "MEMCG,nodemask=(null),cpuset=docker-9f.scope,mems_allowed=0,oom_memcg=/system.slice/docker-9f.scope,task_memcg=/system.slice/docker-9f.scope",
+        "Memory cgroup out of memory",
+    );
+    assert_eq!(cause(&group), "host-mem.oom-killer");
+    let raise = &group.remedies[0];
+    assert_eq!(raise.id, "raise-group-memory");
+    assert!(raise.title.contains("/system.slice/docker-9f.scope"), "{}", raise.title);
+    // 201204512 kB / 2^20
+    assert!(
+        raise.arithmetic.as_deref().unwrap_or_default().contains("191.88 GiB"),
+        "{raise:?}"
+    );
+    assert!(!ids(&group).contains(&"stop-other-memory-users"));
+    let node = kill(
+        "NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/user.slice",
+        "Out of memory",
+    );
+    assert_eq!(first(&node).0, "stop-other-memory-users");
+}
+
+#[test]
+fn a_switch_that_the_log_shows_is_undone_and_never_set_again() {
+    let no_transport = "NCCL WARN No transport found for rank 0[1a000] -> rank 1[1b000]";
+    let off = "h1:900:900 [0] NCCL INFO NCCL_SHM_DISABLE set by environment to 1.\nh1:900:900 [0] NCCL INFO NCCL_P2P_DISABLE set by environment to 1.\n";
+    let told = nccl(off, no_transport);
+    assert_eq!(cause(&told), "nccl.p2p");
+    let (id, changes) = first(&told);
+    assert_eq!(
+        (id, changes[1]),
+        ("undo-transport-switches", ("NCCL_P2P_DISABLE", "1", "unset"))
+    );
+    assert!(!ids(&told).contains(&"p2p-disable"));
+
+    let refused = "NCCL WARN Call to ibv_modify_qp failed with 22 Invalid argument, on dev mlx5_4:1, curr state INIT, next state RTR, local GID index 1, local GID fe80::1, remote GID fe80::2";
+    let told = nccl(
+        "h1:900:900 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to 1.\n",
+        refused,
+    );
+    let (id, changes) = first(&told);
+    assert_eq!(
+        (id, changes[0].0, changes[0].1),
+        ("unset-gid-index", "NCCL_IB_GID_INDEX", "1")
+    );
+    assert!(changes[0].2.starts_with("unset"));
+    assert_eq!(first(&nccl("", refused)).0, "check-ib-link");
+    let same = told.remedies.iter().flat_map(|remedy| &remedy.change);
+    for change in same.filter(|change| change.from.is_some()) {
+        assert_ne!(change.from, change.to, "{change:?}");
+    }
+    // NCCL informs already.
+    let closed = nccl(
+        "",
+        "NCCL WARN socketProgress: Connection closed by remote peer h2<5000>",
+    );
+    assert_eq!(cause(&closed), "nccl.peer-died");
+    assert!(!ids(&closed).contains(&"nccl-debug"), "{:?}", ids(&closed));
+}
+
+#[test]
+fn advice_is_of_the_part_that_failed() {
+    let ofi = nccl(
+        "",
+        "nccl_net_ofi_create_plugin:231 NCCL WARN NET/OFI Unable to register memory (type = 1) for device 0. RC: -12, Error: Cannot allocate memory",
+    );
+    assert_eq!(
+        ids(&ofi),
+        ["raise-memlock-for-ofi", "check-ofi-provider", "ofi-off-for-a-test"]
+    );
+    let attach = nccl(
+        "",
+        "misc/shmutils.cc:135 NCCL WARN Error while attaching to shared memory segment /dev/shm/nccl-Vq2P1c (size 9637888), error: No such file or directory (2)",
+    );
+    assert_eq!(ids(&attach), ["one-ipc-namespace", "nccl-shm-disable"]);
+    let amd = nccl(
+        "RCCL version : 2.21.5-HEAD:4d5c1a3\nHIP version  : 6.3.42131\nROCm version : 6.3.0.0\n",
+        "rocmwrap.cc:170 NCCL WARN ROCr Driver version found is 0. Minimum requirement is 1",
+    );
+    assert_eq!(cause(&amd), "cuda.driver-too-old");
+    assert_eq!(ids(&amd), ["load-amdgpu-driver", "rocm-build-for-driver"]);
+    assert!(!amd.headline.contains("NVIDIA") && amd.will_not_help.is_empty());
+    let ptx = vllm(
+        "{}",
+        "auto",
+        "RuntimeError: Triton Error [CUDA]: PTX JIT compiler library not found",
+    );
+    assert_eq!(first(&ptx).0, "driver-capabilities");
+    let cpu = vllm("{}", "auto", "AssertionError: Torch not compiled with CUDA enabled");
+    assert_eq!(first(&cpu).0, "torch-with-cuda");
+    let store = report(
+        "ValueError: The configured object store size (200.0 GB) exceeds /dev/shm size (64.0 GB). This will harm performance.\n",
+    );
+    let (id, changes) = first(&store);
+    // 0.95 x 64 GB
+    assert_eq!((id, changes[0].2), ("object-store-to-shm", "60800000000"));
+    let ports = report(
+        "[2026-02-20 11:00:09,114 E 812 812] (raylet) worker_pool.cc:571: No available ports. Please specify a wider port range using --min-worker-port and --max-worker-port.\n",
+    );
+    assert_eq!(first(&ports).0, "ray-more-worker-ports");
+    let parser = report("TypeError: Error: --enable-auto-tool-choice requires --tool-call-parser\n");
+    assert_eq!(cause(&parser), "config.feature-conflict");
+    assert_eq!(first(&parser).1[0].0, "--tool-call-parser");
+    assert!(!ids(&parser).contains(&"drop-one-option"));
+    let shard = vllm(
+        "{}",
+        "auto",
+        "FileNotFoundError: Weight files referenced in index but missing: {'model-00003-of-00005.safetensors'}",
+    );
+    assert_eq!(first(&shard).0, "download-missing-files");
+    assert!(shard.remedies[0].title.contains("model-00003-of-00005.safetensors"));
+    assert!(!ids(&shard).contains(&"drop-quantization-flag"));
+}
+
+#[test]
+fn numbers_of_the_message_are_the_values_to_set() {
+    let refused = "ValueError: No valid attention backend found for cuda with AttentionSelectorConfig(head_size=576, kv_cache_dtype=fp8). Reasons: {A: [kv_cache_dtype not supported, compute capability not supported], B: [kv_cache_dtype not supported]}.";
+    let kv = vllm("{'kv_cache_dtype': 'fp8'}", "fp8", refused);
+    assert_eq!(
+        first(&kv),
+        ("kv-type-for-backend", vec![("--kv-cache-dtype", "fp8", "auto")])
+    );
+    assert!(!ids(&kv).contains(&"vllm-other-attention-backend"));
+    let lora = vllm(
+        "{'max_lora_rank': 16}",
+        "auto",
+        "ValueError: LoRA rank 64 is greater than max_lora_rank 16.",
+    );
+    assert_eq!(first(&lora), ("max-lora-rank", vec![("--max-lora-rank", "16", "64")]));
+    let heads = vllm(
+        "{}",
+        "auto",
+        "ValueError: Total number of attention heads (32) must be divisible by tensor parallel size (3).",
+    );
+    assert_eq!(first(&heads).1, [("--tensor-parallel-size", "3", "2")]);
+    let item = vllm(
+        "{}",
+        "auto",
+        "ValueError: Chunked MM input disabled but max_tokens_per_mm_item (16384) is larger than max_num_batched_tokens (4096). Please increase max_num_batched_tokens.",
+    );
+    assert_eq!(first(&item).1[0].2, "16384");
+    // The cache is positive, and the blocks that are lacking would take more than the card has.
+    let blocks = vllm(
+        "{'gpu_memory_utilization': 0.8}",
+        "auto",
+        "ValueError: max_num_seqs (1024) exceeds available Mamba cache blocks (612). Each decode sequence requires one Mamba cache block.",
+    );
+    assert_eq!(cause(&blocks), "gpu-mem.state-cache");
+    assert_eq!(first(&blocks).1, [("--max-num-seqs", "1024", "612")]);
+    assert!(
+        blocks
+            .remedies
+            .iter()
+            .all(|r| r.id == "mamba-seqs-to-blocks" || r.change[0].to.is_none()),
+        "{:?}",
+        ids(&blocks)
+    );
+    let occupied = vllm(
+        "{'gpu_memory_utilization': 0.95}",
+        "auto",
+        "ValueError: Free memory on device cuda:0 (31.02/79.18 GiB) on startup is less than desired GPU memory utilization (0.95, 75.22 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.",
+    );
+    assert!(
+        ids(&occupied).iter().all(|id| *id != "budget-for-external-weights"),
+        "{:?}",
+        ids(&occupied)
+    );
+}
+
+#[test]
+fn the_other_nodes_come_before_the_time_limit() {
+    let args = "{'data_parallel_size': 16, 'data_parallel_size_local': 8, 'data_parallel_address': '10.0.7.1', 'data_parallel_rpc_port': 13345}";
+    let met = vllm(
+        args,
+        "auto",
+        "RuntimeError: Did not receive response from front-end process within 5 minutes",
+    );
+    assert_eq!(cause(&met), "process.handshake-timeout");
+    let (id, changes) = first(&met);
+    assert_eq!((id, changes[0].1), ("check-data-parallel-address", "10.0.7.1"));
+    assert!(changes[2].0.starts_with("nc -vz 10.0.7.1 13345"));
+    assert!(!ids(&met).contains(&"engine-ready-timeout"));
+    let late = vllm(
+        args,
+        "auto",
+        "TimeoutError: Timed out waiting for engine core processes to start. Waited 600s (configured by VLLM_ENGINE_READY_TIMEOUT_S).",
+    );
+    assert_eq!(first(&late).0, "start-remote-engines");
+    let alone = vllm(
+        "{'data_parallel_size': 1}",
+        "auto",
+        "TimeoutError: Timed out waiting for engine core processes to start. Waited 600s (configured by VLLM_ENGINE_READY_TIMEOUT_S).",
+    );
+    assert_eq!(first(&alone).0, "engine-ready-timeout");
+}

@@ -72,6 +72,11 @@ const NOT_SETTINGS: &[&str] = &[
     "ray_job_ended",
     "nccl_comm_id",
     "init_method",
+    "refused_for",
+    "required_option",
+    "requiring_option",
+    "missing_files",
+    "flashinfer_extra",
 ];
 
 /// What is known of the launch.
@@ -125,6 +130,12 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
     // The first failure of an event counts.
     let victims: BTreeMap<usize, ProcessId> = verdict.failures.iter().rev().map(|f| (f.event, f.process)).collect();
     let active = launches.active(verdict.attempt);
+    // The kernel tells of a kill in several lines.
+    let told_again = |index: usize| {
+        let same = |r: &Failure, f: &Failure| f.teller == r.teller && f.process == r.process && f.cause == r.cause;
+        let mut of_event = verdict.failures.iter().filter(|f| f.event == index);
+        root.is_some_and(|r| r.teller != r.process && of_event.any(|f| same(r, f)))
+    };
     for index in launches.of_attempt(verdict.attempt) {
         let Some(placed) = launches.events.get(index) else {
             continue;
@@ -141,7 +152,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         let who = launches.processes.get(process);
         for figure in &event.figures {
             // What is printed after the root is no part of its account, except by the root's own copies.
-            let before = root.is_none_or(|r| index <= r.event);
+            let before = root.is_none_or(|r| index <= r.event) || told_again(index);
             if own && before {
                 facts.figures.insert(figure.name.to_string(), figure.value);
             } else if OF_THE_NODE.contains(&&*figure.name) && may_be_of(root_node, who, launches) {
@@ -325,19 +336,17 @@ fn under(launches: &Launches, programs: &BTreeMap<&str, ()>) -> Vec<&'static str
     if has("slurm") {
         under.push("slurm");
     }
-    let placed = |wanted: bool| {
-        let processes = launches.processes.all();
-        processes
-            .iter()
-            .any(|p| p.container.is_some() && p.node.is_some() == wanted)
-    };
+    let processes = launches.processes.all();
+    // A prefix that is the node's own name is no container's.
+    let contained = |p: &&Process| p.container.is_some() && p.container != p.node;
+    let placed = |wanted: bool| processes.iter().filter(contained).any(|p| p.node.is_some() == wanted);
     // kubectl puts the pod before the container, Compose its service alone.
     if placed(true) && !has("k8s") {
         under.push("kubernetes");
     } else if placed(false) {
         under.push("compose");
     }
-    if has("docker") || launches.processes.all().iter().any(|p| p.container.is_some()) {
+    if has("docker") || processes.iter().any(|p| contained(&p)) {
         under.push("docker");
     }
     if has("torchrun") {

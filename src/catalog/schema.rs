@@ -406,6 +406,9 @@ pub struct ChangeDef {
     /// Versions of the engine that have it, `0.20..`.
     #[serde(default)]
     pub versions: String,
+    /// Conditions as in remedies (`kubernetes`, `ray`, `amd`); empty for always.
+    #[serde(default)]
+    pub when: Vec<String>,
 }
 
 /// One remedy.
@@ -435,7 +438,7 @@ pub struct RemedyDef {
     /// Conditions that must not hold.
     #[serde(default)]
     pub unless: Vec<String>,
-    /// Sub-reasons it is for; empty for all.
+    /// Sub-reasons it is for (`unknown`: where none is known); empty for all.
     #[serde(default)]
     pub reasons: Vec<String>,
     /// What to change.

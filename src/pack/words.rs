@@ -152,6 +152,9 @@ impl<'f> Words<'f> {
         self.one_of(entry.key("risk"), &def.risk, &RISKS);
         for change in &def.change {
             self.one_of(entry.key("change"), &change.kind, &CHANGES);
+            for condition in &change.when {
+                self.condition(entry.key("change"), condition);
+            }
         }
         for (n, condition) in def.when.iter().enumerate() {
             self.condition(entry.key("when").at(n), condition);

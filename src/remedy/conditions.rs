@@ -29,6 +29,10 @@ enum Condition<'a> {
     MultiNode,
     /// `single-gpu`: the launch is known to use one device.
     SingleGpu,
+    /// `amd`: the launch is known to run on AMD's GPUs.
+    Amd,
+    /// `remote-engines`: data-parallel engines of the launch run on other nodes than its front end.
+    RemoteEngines,
     /// `other-holder`: the log names another process on the device.
     OtherHolder,
     /// `holder-decides`: that process holds all, or nearly all, of what this launch leaves of the device.
@@ -79,6 +83,8 @@ impl<'a> Condition<'a> {
             "host-memory-only" => Some(Self::HostMemoryOnly),
             "multi-node" => Some(Self::MultiNode),
             "single-gpu" => Some(Self::SingleGpu),
+            "amd" => Some(Self::Amd),
+            "remote-engines" => Some(Self::RemoteEngines),
             "other-holder" => Some(Self::OtherHolder),
             "holder-decides" => Some(Self::HolderDecides),
             "fragmented" => Some(Self::Fragmented),
@@ -99,6 +105,8 @@ impl<'a> Condition<'a> {
             Self::HostMemoryOnly => is_host_memory_only(e),
             Self::MultiNode => e.nodes > 1,
             Self::SingleGpu => is_single_gpu(e),
+            Self::Amd => e.is_amd(),
+            Self::RemoteEngines => e.has_remote_engines(),
             Self::OtherHolder => e.other_processes().is_some(),
             Self::HolderDecides => holder_decides(e),
             Self::Fragmented => is_fragmented(e),
@@ -113,7 +121,7 @@ impl<'a> Condition<'a> {
             Self::Reason(reason) => e.reason == Some(reason),
             Self::Figure(name) => e.figure(name).is_some(),
             Self::Setting(name, None) => e.setting(name).is_some(),
-            Self::Setting(name, Some(value)) => e.setting(name) == Some(value),
+            Self::Setting(name, Some(value)) => e.stated(name) == Some(value),
         }
     }
 }

@@ -117,6 +117,11 @@ fn every_remedy_is_well_formed() {
         assert!(!remedy.sources.is_empty(), "{id}: no source");
         assert!(!remedy.change.is_empty(), "{id}: no change");
         for change in &remedy.change {
+            assert!(
+                change.when.iter().all(|c| conditions::is_known(c)),
+                "{id}: {:?}",
+                change.when
+            );
             assert!(CHANGES.contains(&change.kind.as_str()), "{id}: {}", change.kind);
             assert!(!template::needs_formula(&change.name), "{id}: name without default");
         }
@@ -176,6 +181,56 @@ fn weak_causes_name_evidence_wherever_they_run() {
             case.under = [under].into_iter().filter(|u| !u.is_empty()).collect();
             let found = advice(&case, &cause.id, "vllm", "", "");
             assert!(!found.next_evidence.is_empty(), "{} under {under:?}", cause.id);
+        }
+    }
+}
+
+#[test]
+fn every_remedy_has_a_change_wherever_it_runs() {
+    for cause in catalog().causes() {
+        for under in ["", "ray", "kubernetes", "slurm", "docker", "torchrun"] {
+            for engine in ["", "vllm", "sglang"] {
+                for amd in [false, true] {
+                    let mut case = Case::figures(&[]);
+                    case.under = [under].into_iter().filter(|u| !u.is_empty()).collect();
+                    if amd {
+                        case = case.set("rocm_version", "6.3.0");
+                    }
+                    for remedy in advice(&case, &cause.id, engine, "", "").remedies {
+                        assert!(!remedy.change.is_empty(), "{} under {under:?}", remedy.id);
+                        let pod = |text: &str| {
+                            ["kubectl", "the pod", "PersistentVolumeClaim", "resources.limits"]
+                                .iter()
+                                .any(|w| text.contains(w))
+                        };
+                        let names = remedy.change.iter().map(|change| change.name.as_str());
+                        let asks = names.chain([remedy.title.as_str()]).any(pod);
+                        assert!(!asks || under == "kubernetes", "{} under {under:?}", remedy.id);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_reason_of_a_remedy_is_that_of_a_signature_of_its_cause() {
+    let of_signatures: BTreeSet<(&str, &str)> = catalog()
+        .signatures()
+        .filter_map(|s| s.def.cause.as_deref().zip(s.def.reason.as_deref()))
+        .collect();
+    for remedy in catalog().remedies() {
+        for reason in remedy.reasons.iter().filter(|reason| *reason != "unknown") {
+            let known = remedy
+                .applies
+                .keys()
+                .any(|cause| of_signatures.contains(&(cause.as_str(), reason.as_str())));
+            assert!(known, "{}: no signature gives {reason}", remedy.id);
+        }
+        for word in remedy.when.iter().chain(&remedy.unless) {
+            let reason = word.trim_start_matches('!').strip_prefix("reason:");
+            let known = reason.is_none_or(|reason| of_signatures.iter().any(|(_, of)| *of == reason));
+            assert!(known, "{}: no signature gives {word}", remedy.id);
         }
     }
 }

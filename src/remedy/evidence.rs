@@ -9,6 +9,13 @@ use super::units::{Gib, Share, Tokens};
 use super::versions::Version;
 use crate::catalog::family;
 
+/// Settings that only NCCL's lines of level INFO tell.
+const NCCL_INFORMS: &[&str] = &["nccl_interface", "nccl_network"];
+/// Settings that only ROCm's libraries tell.
+const ROCM: &[&str] = &["hip_version", "rocm_version", "rccl_version"];
+/// Words in the names of AMD's GPUs.
+const AMD: &[&str] = &["AMD", "Instinct", "Radeon"];
+
 /// A figure of another process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elsewhere {
@@ -87,6 +94,34 @@ impl Evidence<'_> {
     pub fn setting(&self, name: &str) -> Option<&str> {
         let value = self.settings.get(name)?.trim().trim_matches(['\'', '"']);
         (!matches!(value, "" | "None" | "null" | "none" | "auto")).then_some(value)
+    }
+
+    /// What the log shows of a setting or variable, as it stands there: also one that is not set (`None`) or left to
+    /// the engine (`auto`).
+    pub fn stated(&self, name: &str) -> Option<&str> {
+        let shown = self
+            .settings
+            .get(name)
+            .map(|value| value.trim().trim_matches(['\'', '"']));
+        // NCCL's informing lines are there because somebody asked for them.
+        let informs = || NCCL_INFORMS.iter().any(|told| self.settings.contains_key(*told));
+        shown.or_else(|| (name == "NCCL_DEBUG" && informs()).then_some("INFO"))
+    }
+
+    /// Whether the launch is known to run on AMD's GPUs.
+    pub fn is_amd(&self) -> bool {
+        let of_amd = |name: &str| AMD.iter().any(|word| name.contains(word));
+        ROCM.iter().any(|told| self.settings.contains_key(*told))
+            || ["gpu_name", "gpu"]
+                .iter()
+                .any(|name| self.setting(name).is_some_and(of_amd))
+    }
+
+    /// Whether engines of the launch run on other nodes than its front end, as its data-parallel sizes say.
+    pub fn has_remote_engines(&self) -> bool {
+        let here = self.count("data_parallel_size_local");
+        let all = self.count("data_parallel_size");
+        all.zip(here).is_some_and(|(all, here)| here < all)
     }
 
     /// A setting that is a number.

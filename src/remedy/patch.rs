@@ -270,6 +270,7 @@ mod tests {
             to: to.map(text),
             engines: Vec::new(),
             versions: String::new(),
+            when: Vec::new(),
         };
         let change = Change {
             kind: text(kind),

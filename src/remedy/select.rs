@@ -12,6 +12,10 @@ use crate::report::model::{Change, NextEvidence, NoHelp, Remedy, Retry};
 
 /// Most remedies of one report; what comes after is for nobody at three in the morning.
 const MOST: usize = 8;
+/// Longest stated value that is shown beside the new one.
+const LONGEST_VALUE: usize = 60;
+/// How a value begins that says to take a setting out.
+const TAKE_OUT: &[&str] = &["left out", "unset", "nothing"];
 
 /// What to do about a cause.
 #[derive(Debug, Clone)]
@@ -85,21 +89,23 @@ fn next_evidence(entries: &[EvidenceDef], e: &Evidence) -> Vec<NextEvidence> {
 /// A remedy that fits, with its place.
 struct Candidate<'a> {
     def: &'a RemedyDef,
-    /// It is for another reading of the cause than the one in evidence.
-    general: bool,
+    /// It is for any reading of the cause, and one is in evidence.
+    apart: bool,
     place: u32,
     sum: Sum,
+    changes: Vec<(&'a ChangeDef, Change)>,
 }
 
 fn ranked<'r>(defs: impl IntoIterator<Item = &'r RemedyDef>, e: &Evidence) -> Vec<Remedy> {
     let mut candidates: Vec<Candidate> = defs.into_iter().filter_map(|def| candidate(def, e)).collect();
-    candidates.sort_by_key(|c| (c.general, c.place, risk_order(&c.def.risk)));
+    candidates.sort_by_key(|c| (c.apart, c.place, risk_order(&c.def.risk)));
     candidates.truncate(MOST);
     let advised: Vec<&str> = candidates.iter().map(|c| c.def.id.as_str()).collect();
     let remedies = candidates.iter().enumerate().map(|(i, c)| told(c, i + 1, &advised, e));
     let mut remedies: Vec<Remedy> = remedies.collect();
     for (remedy, candidate) in remedies.iter_mut().zip(&candidates) {
-        remedy.patch = patch::patches(&changes(candidate.def, e), &remedy.change, e);
+        let defs: Vec<&ChangeDef> = candidate.changes.iter().map(|(def, _)| *def).collect();
+        remedy.patch = patch::patches(&defs, &remedy.change, e);
         if !remedy.patch.is_empty() {
             break;
         }
@@ -110,7 +116,8 @@ fn ranked<'r>(defs: impl IntoIterator<Item = &'r RemedyDef>, e: &Evidence) -> Ve
 fn candidate<'a>(def: &'a RemedyDef, e: &Evidence) -> Option<Candidate<'a>> {
     let place = place(def, e)?;
     let engine_fits = def.engines.is_empty() || def.engines.iter().any(|engine| e.engine_is(engine));
-    let reason_fits = def.reasons.is_empty() || e.reason.is_none_or(|r| def.reasons.iter().any(|reason| reason == r));
+    let reason = e.reason.unwrap_or("unknown");
+    let reason_fits = def.reasons.is_empty() || def.reasons.iter().any(|of| of == reason);
     let fits = engine_fits
         && reason_fits
         && versions::admits(&def.versions, e.version)
@@ -124,11 +131,14 @@ fn candidate<'a>(def: &'a RemedyDef, e: &Evidence) -> Option<Candidate<'a>> {
         .as_deref()
         .and_then(formulas::named)
         .map_or(Sum::Nothing, |formula| formula(e));
-    let general = e.reason.is_some() && def.reasons.is_empty();
-    (sum != Sum::Unfit).then_some(Candidate {
+    if sum == Sum::Unfit {
+        return None;
+    }
+    Some(Candidate {
         def,
-        general,
+        apart: e.reason.is_some() && def.reasons.is_empty(),
         place,
+        changes: changes(def, &sum, e)?,
         sum,
     })
 }
@@ -160,14 +170,20 @@ fn told(candidate: &Candidate, rank: usize, advised: &[&str], e: &Evidence) -> R
     if let Sum::Missing(figure) = candidate.sum {
         why.push_str(&format!(" No value is computed: the log does not state {figure}."));
     }
-    let change = changes(def, e);
-    let change = change.iter().map(|change| changed(change, &text));
+    // The tool of the same use, by the name that it has on this machine.
+    let of_machine = |text: String| {
+        if e.is_amd() {
+            text.replace("nvidia-smi", "rocm-smi")
+        } else {
+            text
+        }
+    };
     Remedy {
         rank,
         id: def.id.clone(),
-        title: text(&def.title).unwrap_or_else(plain),
-        why,
-        change: change.collect(),
+        title: of_machine(text(&def.title).unwrap_or_else(plain)),
+        why: of_machine(why),
+        change: candidate.changes.iter().map(|(_, change)| change.clone()).collect(),
         patch: Vec::new(),
         cost: if def.unblocks_only {
             format!("Only unblocks, no cure: {}", def.cost)
@@ -175,28 +191,90 @@ fn told(candidate: &Candidate, rank: usize, advised: &[&str], e: &Evidence) -> R
             def.cost.clone()
         },
         risk: def.risk.clone(),
-        verify: def.verify.clone(),
+        verify: of_machine(def.verify.clone()),
         arithmetic: computed.arithmetic.clone(),
         evidence: Vec::new(),
         pair_with: def.pair_with.clone().filter(|id| advised.contains(&id.as_str())),
     }
 }
 
-/// The changes that this engine and version have; of an engine that is not known, all.
-fn changes<'a>(def: &'a RemedyDef, e: &Evidence) -> Vec<&'a ChangeDef> {
+/// The changes that this engine and version have (of an engine that is not known, all), less those that are made
+/// already; `None` if that leaves nothing to set.
+fn changes<'a>(def: &'a RemedyDef, sum: &Sum, e: &Evidence) -> Option<Vec<(&'a ChangeDef, Change)>> {
+    let nothing = Vec::new();
+    let vars = match sum {
+        Sum::Value(computed) => &computed.vars,
+        _ => &nothing,
+    };
     let has = |change: &&ChangeDef| {
         let engine =
             change.engines.is_empty() || e.engine.is_none() || change.engines.iter().any(|name| e.engine_is(name));
-        engine && versions::admits(&change.versions, e.version)
+        engine
+            && versions::admits(&change.versions, e.version)
+            && change.when.iter().all(|condition| conditions::holds(condition, e))
     };
-    def.change.iter().filter(has).collect()
+    let offered: Vec<_> = def.change.iter().filter(has).collect();
+    let filled = offered.iter().map(|change| (*change, changed(change, vars, e)));
+    let mut left: Vec<(&ChangeDef, Change)> = filled.collect();
+    left.retain(|(change, filled)| !is_made(change, filled, e));
+    let sets = |change: &Change| change.kind != "command";
+    let useless = left.len() < offered.len() && !left.iter().any(|(_, change)| sets(change));
+    (!useless).then_some(left)
 }
 
-fn changed(change: &ChangeDef, text: &dyn Fn(&str) -> Option<String>) -> Change {
+fn changed(change: &ChangeDef, vars: &[(&'static str, String)], e: &Evidence) -> Change {
+    let text = |template: &str| template::fill(template, vars, e);
+    let name = text(&change.name).unwrap_or_else(|| change.name.clone());
+    let from = change.from.as_deref();
+    // What the log states goes before a default; what a formula gives comes from the log.
+    let is_literal = from.is_none_or(|from| !from.starts_with('{'));
+    let stated = in_force(&change.kind, &name, e).filter(|_| is_literal && (from.is_some() || change.to.is_some()));
+    // A whole configuration is no value of one setting in it.
+    let stated = stated.filter(|value| !is_nothing(value) && !value.contains('{') && value.len() <= LONGEST_VALUE);
     Change {
         kind: change.kind.clone(),
-        name: text(&change.name).unwrap_or_else(|| change.name.clone()),
-        from: change.from.as_deref().and_then(text),
+        from: stated.map(str::to_owned).or_else(|| from.and_then(text)),
         to: change.to.as_deref().and_then(text),
+        name,
     }
+}
+
+/// What the log states of the flag or variable.
+fn in_force<'e>(kind: &str, name: &str, e: &'e Evidence) -> Option<&'e str> {
+    match kind {
+        "env" => e.stated(name),
+        "flag" => {
+            let name = name.strip_prefix("--").filter(|name| !name.contains(' '))?;
+            e.stated(&name.replace('-', "_"))
+        }
+        _ => None,
+    }
+}
+
+fn is_nothing(value: &str) -> bool {
+    matches!(value, "" | "None" | "null" | "none")
+}
+
+/// Whether the log shows that the launch has the value already, or not what is to be left out.
+fn is_made(def: &ChangeDef, change: &Change, e: &Evidence) -> bool {
+    let Some(stated) = in_force(&change.kind, &change.name, e) else {
+        return false;
+    };
+    let is_on = |value: &str| value.eq_ignore_ascii_case("true");
+    let Some(to) = change.to.as_deref() else {
+        // A switch.
+        return change.kind == "flag" && def.from.is_none() && def.to.is_none() && is_on(stated);
+    };
+    if TAKE_OUT.iter().any(|words| to.starts_with(words)) {
+        return is_nothing(stated);
+    }
+    let value = to.split_once(" (").map_or(to, |(value, _)| value);
+    let same_number = || {
+        value
+            .parse::<f64>()
+            .ok()
+            .zip(stated.parse::<f64>().ok())
+            .is_some_and(|(a, b)| a == b)
+    };
+    value == stated || same_number()
 }

@@ -14,6 +14,8 @@ const LENGTH_STEP: Tokens = Tokens(256.0);
 const REDUNDANCY: Gib = Gib(150.0 / 1024.0);
 /// Left of the free memory for a peak that was not measured, as a share of it (an assumption).
 const UNMEASURED_PEAK: Share = Share(0.15);
+/// Ranks of adapters that vLLM makes buffers for.
+const LORA_RANKS: &[f64] = &[8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 320.0, 512.0];
 /// Most pids that are listed.
 const MOST_PIDS: usize = 4;
 
@@ -87,6 +89,74 @@ pub fn tensor_parallel_for_weights(e: &Evidence) -> Sum {
     Computed::from_to(from, to, sum)
 }
 
+/// The largest power of two below the size in force that divides the model's heads. Other parts of a model are divided
+/// by powers of two, if by anything.
+pub fn tensor_parallel_that_divides(e: &Evidence) -> Sum {
+    let from = e.count("tensor_parallel_size").or_else(|| e.count("tp_size"));
+    let heads = e.figure("heads_count").filter(|heads| *heads >= 1.0);
+    let (Some(heads), Some(from)) = (heads, from) else {
+        // Not every check names them, and most messages hold other numbers.
+        return Sum::Nothing;
+    };
+    let divides = |size: u64| heads % size as f64 == 0.0;
+    if divides(from) {
+        return Sum::Nothing;
+    }
+    let powers = || std::iter::successors(Some(1_u64), |n| n.checked_mul(2)).take_while(|&n| n <= MOST_RANKS);
+    let Some(to) = powers().filter(|&n| n < from && divides(n)).last() else {
+        return Sum::Unfit;
+    };
+    let above = powers().find(|&n| n > from && divides(n));
+    let above = above.map_or_else(String::new, |n| {
+        format!("; {n} divides them too, where there are as many GPUs")
+    });
+    Computed::from_to(
+        from,
+        to,
+        format!("{heads} heads / {to} = {} a GPU{above}", heads / to as f64),
+    )
+}
+
+/// The smallest rank that may be set and holds the adapter's.
+pub fn lora_rank(e: &Evidence) -> Sum {
+    let Some(rank) = e.figure("lora_rank_count") else {
+        return Sum::Missing("the adapter's rank");
+    };
+    let Some(to) = LORA_RANKS.iter().find(|&&size| size >= rank) else {
+        return Sum::Unfit;
+    };
+    let from = e.stated("max_lora_rank").unwrap_or("16 (default)");
+    Computed::from_to(from, to, format!("the adapter's rank is {rank}"))
+}
+
+/// What is free on the host, shared by the ranks of a node.
+pub fn hicache_fit(e: &Evidence) -> Sum {
+    let Some(free) = e.size("host_available_gib") else {
+        return Sum::Missing("the host memory that is free");
+    };
+    let nodes = f64::from(e.nodes.max(1));
+    let here = (ranks(e).unwrap_or(1) as f64 / nodes).max(1.0);
+    let to = (free.0 / here).floor();
+    if to < 1.0 {
+        return Sum::Unfit;
+    }
+    let from = e.stated("hicache_size").filter(|size| *size != "0");
+    let sum = format!("{free} GB free / {here} ranks of this node, rounded down");
+    Computed::from_to(from.unwrap_or("set by the ratio"), format!("{to:.0}"), sum)
+}
+
+/// What /dev/shm has room for, in bytes. Ray reads its size and the store's in decimal GB.
+pub fn object_store_fit(e: &Evidence) -> Sum {
+    let Some(free) = e.size("shm_free_gib") else {
+        return Sum::Missing("the size of /dev/shm");
+    };
+    let bytes = (Share(0.95) * free).0 * 1e9;
+    Sum::Value(Computed {
+        vars: vec![("to", format!("{bytes:.0}"))],
+        arithmetic: Some(format!("0.95 x {free} GB of /dev/shm, in bytes")),
+    })
+}
+
 /// The longest sequence that the KV cache holds.
 pub fn model_len_fit(e: &Evidence) -> Sum {
     let from = e
@@ -148,11 +218,18 @@ pub fn offload_for_blocks(e: &Evidence) -> Sum {
     Computed::from_to("0", format!("{to:.0}"), sum)
 }
 
-/// Room in shared memory: twice what was asked for, in whole GiB.
+/// Room in shared memory: twice what was asked for, in whole GiB; an object store asks for all it needs at once.
 pub fn shm_size(e: &Evidence) -> Sum {
     let Some(required) = e.size("shm_required_gib") else {
         return Sum::Missing("how much shared memory was asked for");
     };
+    if e.reason == Some("object-store") {
+        let gib = required.0.ceil() + 1.0;
+        return Sum::Value(Computed {
+            vars: vec![("gib", format!("{gib:.0}"))],
+            arithmetic: Some(format!("{required} GiB asked for + 1 GiB, rounded up to {gib:.0} GiB")),
+        });
+    }
     let gib = (2.0 * required.0).ceil().max(1.0);
     Sum::Value(Computed {
         vars: vec![("gib", format!("{gib:.0}"))],
@@ -201,7 +278,8 @@ pub fn host_need(e: &Evidence) -> Sum {
             arithmetic: Some(sum),
         })
     };
-    match (requested, e.gib("host_available_gib"), e.size("victim_used_gib")) {
+    let held = e.size("victim_used_gib").or_else(|| e.size("anon_rss_gib"));
+    match (requested, e.gib("host_available_gib"), held) {
         (Some(asked), Some(free), _) if asked > free => {
             let short = asked - free;
             told(

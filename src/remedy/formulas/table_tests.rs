@@ -263,6 +263,81 @@ const ROWS: &[Row] = &[
     // --- host side
     // 2.12 short + 2 for the KV cache = 4.12; 5
     row("offload-for-blocks", V25, "gpu-mem.no-kv-blocks", &[("kv_available_gib", -2.12)], "5", AtLeast(4.12), 1.0),
+    // 612 blocks in 9.18 GiB, 0.015 each; 716 sequences lack 104, 1.56 GiB: 0.80 + (1.56 + 0.50) / 79.1 = 0.826.
+    Row {
+        formula: "utilization-up-for-state-cache",
+        engine: "vllm",
+        version: "0.28.0",
+        cause: "gpu-mem.state-cache",
+        figures: &[
+            ("max_num_seqs_count", 716.0),
+            ("state_blocks_count", 612.0),
+            ("kv_available_gib", 9.18),
+            ("gpu_total_gib", 79.1),
+        ],
+        settings: &[("gpu_memory_utilization", "0.80")],
+        other: None,
+        unified: false,
+        value: "0.83",
+        bound: AtLeast(0.80 + 1.56 / 79.1),
+        step: 0.02,
+    },
+    // Of 1, 2, 4, 8 and 16 only up to 4 divides 28.
+    Row {
+        formula: "tensor-parallel-that-divides",
+        engine: "vllm",
+        version: "0.25.1",
+        cause: "config.parallelism",
+        figures: &[("heads_count", 28.0)],
+        settings: &[("tensor_parallel_size", "8")],
+        other: None,
+        unified: false,
+        value: "4",
+        bound: AtMost(4.0),
+        step: 0.0,
+    },
+    // 24 lies between the sizes 16 and 32.
+    Row {
+        formula: "lora-rank",
+        engine: "vllm",
+        version: "0.16.0",
+        cause: "config.lora",
+        figures: &[("lora_rank_count", 24.0)],
+        settings: &[("max_lora_rank", "16")],
+        other: None,
+        unified: false,
+        value: "32",
+        bound: AtLeast(24.0),
+        step: 8.0,
+    },
+    // 171.33 / 2 = 85.665.
+    Row {
+        formula: "hicache-fit",
+        engine: "sglang",
+        version: "0.5.9",
+        cause: "host-mem.budget",
+        figures: &[("host_requested_gib", 200.0), ("host_available_gib", 171.33)],
+        settings: &[("tp_size", "2"), ("hicache_size", "200")],
+        other: None,
+        unified: false,
+        value: "85",
+        bound: AtMost(171.33 / 2.0),
+        step: 1.0,
+    },
+    // 0.95 x 8 GB, in bytes.
+    Row {
+        formula: "object-store-fit",
+        engine: "ray",
+        version: "2.55.0",
+        cause: "host-mem.shm",
+        figures: &[("shm_required_gib", 64.0), ("shm_free_gib", 8.0)],
+        settings: &[],
+        other: None,
+        unified: false,
+        value: "7600000000",
+        bound: AtMost(8e9),
+        step: 5e8,
+    },
 ];
 
 #[test]

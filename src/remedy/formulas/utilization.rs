@@ -249,6 +249,26 @@ pub fn up_for_blocks(e: &Evidence) -> Sum {
     raised(e, deficit + kv, "of deficit and KV cache")
 }
 
+/// Up by the state-cache blocks that the sequences lack, each as large as those that are there.
+pub fn up_for_state_cache(e: &Evidence) -> Sum {
+    let blocks = e.figure("state_blocks_count").filter(|blocks| *blocks >= 1.0);
+    let sequences = e.figure("max_num_seqs_count").or_else(|| e.number("max_num_seqs"));
+    let (Some(blocks), Some(sequences)) = (blocks, sequences) else {
+        return Sum::Missing("the number of state-cache blocks and of sequences");
+    };
+    let Some(available) = e.size("kv_available_gib") else {
+        return Sum::Missing("the size of the cache that the blocks are cut from ('Available KV cache memory')");
+    };
+    if sequences <= blocks {
+        return Sum::Nothing;
+    }
+    raised(
+        e,
+        Share((sequences - blocks) / blocks) * available,
+        "of state-cache blocks that are lacking",
+    )
+}
+
 fn raised(e: &Evidence, lacking: Gib, what: &str) -> Sum {
     let Some(u) = e.utilization() else {
         return NO_UTILIZATION;
