@@ -483,3 +483,79 @@ fn a_client_of_the_server_that_fails_is_no_failure_of_the_server() {
         assert_eq!(report.outcome, Outcome::Healthy, "{name}: {}", report.headline);
     }
 }
+
+/// What an exception with these frames, innermost last, is called.
+fn cause_at(frames: &[(&str, &str)], exception: &str) -> Option<String> {
+    let head = "(Worker_TP0 pid=60) ERROR 08-01 10:00:56 [multiproc_executor.py:959]";
+    let mut log = format!(
+        "(APIServer pid=1) INFO 08-01 10:00:00 [api_server.py:1700] vLLM API server version 0.25.1\n\
+         {head} WorkerProc hit an exception.\n{head} Traceback (most recent call last):\n"
+    );
+    for (file, function) in frames {
+        log += &format!(
+            "{head}   File \"/usr/lib/python3/site-packages/{file}\", line 7, in {function}\n{head}     call()\n"
+        );
+    }
+    for line in exception.lines() {
+        log += &format!("{head} {line}\n");
+    }
+    report(&log).cause.map(|c| c.id)
+}
+
+#[test]
+fn a_code_that_says_too_little_is_named_after_the_place_that_got_it() {
+    let peers = "vllm/distributed/device_communicators/custom_all_reduce.py";
+    let invalid = "RuntimeError: CUDA error: invalid argument\nCUDA kernel errors might be asynchronously reported.";
+    let ops = [
+        ("vllm/_custom_ops.py", "get_graph_buffer_ipc_meta"),
+        ("torch/_ops.py", "__call__"),
+    ];
+    let inner: Vec<_> = [(peers, "register_graph_buffers")].into_iter().chain(ops).collect();
+    assert_eq!(cause_at(&inner, invalid).as_deref(), Some("dist.custom-allreduce"));
+    // A kernel that fails while the context of the all-reduce is open is not the all-reduce's.
+    let within = [(peers, "capture"), ("vllm/model_executor/models/demo.py", "forward")];
+    assert_eq!(cause_at(&within, invalid).as_deref(), Some("cuda.launch-failure"));
+    let shared = [("torch/multiprocessing/reductions.py", "rebuild_cuda_tensor")];
+    assert_eq!(cause_at(&shared, invalid).as_deref(), Some("nccl.p2p"));
+
+    let unknown = "torch.AcceleratorError: CUDA error: unknown error";
+    let running = [("vllm/v1/worker/gpu_worker.py", "determine_available_memory")];
+    assert_eq!(cause_at(&running, unknown).as_deref(), Some("cuda.xid"));
+    let first = [
+        ("vllm/v1/worker/gpu_worker.py", "init_device"),
+        ("torch/cuda/__init__.py", "set_device"),
+    ];
+    assert_eq!(cause_at(&first, unknown).as_deref(), Some("cuda.no-device"));
+
+    let load = [
+        ("vllm/v1/worker/gpu_model_runner.py", "load_model"),
+        ("torch/serialization.py", "load"),
+    ];
+    let absent = "FileNotFoundError: [Errno 2] No such file or directory: '/ckpt/part_3'";
+    assert_eq!(cause_at(&load, absent).as_deref(), Some("model.no-weights"));
+    assert_eq!(cause_at(&load, "ValueError: odd").as_deref(), Some("model.corrupt"));
+
+    let own = [("transformers_modules/acme/9f/configuration_acme.py", "<module>")];
+    assert_eq!(
+        cause_at(&own, "KeyError: 'dynamic'").as_deref(),
+        Some("model.custom-code")
+    );
+    let called = [own[0], ("json/decoder.py", "raw_decode")];
+    assert_ne!(
+        cause_at(&called, "KeyError: 'dynamic'").as_deref(),
+        Some("model.custom-code")
+    );
+}
+
+#[test]
+fn a_compiler_that_was_killed_in_a_build_wanted_memory() {
+    let place = [("flashinfer/jit/cpp_ext.py", "run_ninja")];
+    let build = "RuntimeError: Ninja build failed. Ninja output:\n[1/9] nvcc -c a.cu -o a.o\nFAILED: a.o\nnvcc -c a.cu -o a.o\n";
+    let killed = format!("{build}Killed\nninja: build stopped: subcommand failed.");
+    assert_eq!(cause_at(&place, &killed).as_deref(), Some("host-mem.oom-killer"));
+    let failed = format!("{build}a.cu(3): error: x is undefined\nninja: build stopped: subcommand failed.");
+    assert_eq!(cause_at(&place, &failed).as_deref(), Some("env.kernel-compile"));
+    // What a shell says behind the build is of the launch.
+    let after = format!("{failed}\nKilled");
+    assert_eq!(cause_at(&place, &after).as_deref(), Some("env.kernel-compile"));
+}

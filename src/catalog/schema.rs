@@ -263,6 +263,10 @@ pub struct PlaceDef {
     /// It counts where a traceback begins here, whatever code it ends in: a program's own start.
     #[serde(default)]
     pub outermost: bool,
+    /// Signatures whose text says too little, and types of exceptions: where one of them is raised here or in code called
+    /// from here, this is its cause. Such a row counts for nothing else.
+    #[serde(default)]
+    pub of: Vec<String>,
     /// The cause.
     pub cause: String,
 }

@@ -94,10 +94,24 @@ impl Structure {
     /// The cause that is typical of the place where one frame stands: a named function before a whole module, the longer
     /// module path first.
     fn place(&self, frame: &Frame, outermost: bool) -> Option<&PlaceDef> {
-        let fits = |row: &PlaceDef| row.outermost == outermost && is_of(&row.function, frame);
+        let fits = |row: &PlaceDef| row.of.is_empty() && row.outermost == outermost && is_of(&row.function, frame);
         best(&self.places, frame, fits, |row| {
             (!row.function.is_empty(), row.module.len())
         })
+    }
+
+    /// The cause of an exception of this type that `signature` knows, where its frames tell it and its text does not.
+    pub fn cause_by_place(&self, frames: &[Frame], signature: Option<&str>, kind: &str) -> Option<&str> {
+        let last = kind.rsplit('.').next().unwrap_or(kind);
+        // A text that a signature knows says more than the type.
+        let named = signature.unwrap_or(last);
+        let row = |frame| {
+            let fits = |row: &PlaceDef| row.of.iter().any(|of| of == named) && is_of(&row.function, frame);
+            best(&self.places, frame, fits, |row| {
+                (!row.function.is_empty(), row.module.len())
+            })
+        };
+        frames.iter().rev().find_map(row).map(|row| row.cause.as_str())
     }
 
     /// The phase that a method's name alone tells, where every row that has it says the same: `load_model` is
@@ -270,6 +284,7 @@ mod tests {
             function: function.iter().map(|f| (*f).to_owned()).collect(),
             cause: cause.to_owned(),
             outermost: false,
+            of: Vec::new(),
         };
         let places = vec![
             place("eng/config/", &[], "config.invalid-value"),
@@ -288,12 +303,43 @@ mod tests {
     }
 
     #[test]
+    fn a_text_that_says_too_little_is_told_by_the_code_that_called() {
+        let row = PlaceDef {
+            module: "eng/peers.py".to_owned(),
+            function: vec!["register".to_owned()],
+            cause: "dist.custom-allreduce".to_owned(),
+            outermost: false,
+            of: vec!["cuda.some-code".to_owned(), "FileNotFoundError".to_owned()],
+        };
+        let table = Structure::new(Vec::new(), vec![row], Vec::new());
+        let (caller, inner) = (
+            frame("/srv/eng/peers.py", "register"),
+            frame("/srv/lib/ops.py", "__call__"),
+        );
+        let frames = [caller, inner.clone()];
+        let cause = |signature, kind| table.cause_by_place(&frames, signature, kind);
+        assert_eq!(
+            cause(Some("cuda.some-code"), "RuntimeError"),
+            Some("dist.custom-allreduce")
+        );
+        assert_eq!(cause(None, "builtins.FileNotFoundError"), Some("dist.custom-allreduce"));
+        assert_eq!(cause(Some("cuda.other"), "FileNotFoundError"), None);
+        assert_eq!(cause(None, "RuntimeError"), None);
+        assert_eq!(
+            table.cause_by_place(&[inner], Some("cuda.some-code"), "RuntimeError"),
+            None
+        );
+        assert_eq!(table.site(&frames[..1]).cause, None);
+    }
+
+    #[test]
     fn a_program_that_fails_at_its_own_start_is_known_by_the_outermost_frame() {
         let start = PlaceDef {
             module: "eng/start.py".to_owned(),
             function: vec!["<module>".to_owned()],
             cause: "ray.worker-start".to_owned(),
             outermost: true,
+            of: Vec::new(),
         };
         let table = Structure::new(Vec::new(), vec![start], Vec::new());
         let (begin, end) = (

@@ -473,6 +473,14 @@ fn rate_exit(exit: Option<ExitStatus>, failure: &mut Failure) {
 
 /// An exception by its signature, else by its structure: the two tables must agree before a cause is named.
 fn rate_exception(catalog: &Catalog, exception: &Exception, failure: &mut Failure) {
+    let signature = catalog.signature(exception.signature).map(|s| s.def.id.as_str());
+    if let Some(cause) = catalog
+        .structure()
+        .cause_by_place(&exception.frames, signature, &exception.kind)
+    {
+        rate(catalog.strength(cause), Some(cause), failure);
+        return;
+    }
     if let Some(signature) = catalog.signature(exception.signature) {
         match signature.def.role {
             Role::Wrapper => failure.worth = Worth::Carrier,

@@ -133,6 +133,10 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
         .filter(|(i, f)| f.cut && !f.survived && f.process != root.process && before(*i, f))
         .count();
     let signature = launches.signature(catalog, root.event);
+    // Where the place tells the cause, what the text says is not all that is known.
+    let by_place = signature
+        .and_then(|s| s.def.cause.as_deref())
+        .is_some_and(|own| !own.ends_with(".*") && root.cause.as_deref() != Some(own));
     let agrees = signature
         .filter(|s| !s.def.phases.is_empty())
         .zip(root.phase.as_deref());
@@ -148,7 +152,7 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
     let basis = confidence::Basis {
         root,
         preceded: preceded(launches, verdict, root),
-        by_signature: signature.is_some(),
+        by_signature: signature.is_some() && !by_place,
         named_by_phase: signature.is_some_and(|s| s.def.cause.as_deref().is_some_and(|c| c.ends_with(".*"))),
         phase_agrees: agrees.map(|(s, phase)| s.def.phases.iter().any(|p| p == phase)),
         explained: verdict.explained.iter().filter(|(_, r)| *r != Reason::Copy).count(),
@@ -156,7 +160,7 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
         rivals: open.len() + unread,
         contested,
         undecided,
-        code_only: signature.is_some_and(|s| s.def.code_only),
+        code_only: signature.is_some_and(|s| s.def.code_only) && !by_place,
         retried: root.retried,
         end_shown: failures
             .iter()

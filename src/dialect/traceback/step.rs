@@ -127,6 +127,7 @@ pub(super) fn step_message<P: Clone>(
             .lines
             .first()
             .is_some_and(|(first, _)| PARAGRAPHS.iter().any(|p| first.contains(p)));
+    let ends = ends && !(trimmed == "Killed" && in_build(&open.current));
     if !long && (ends || open.after_blank && !text.starts_with(' ') && !paragraphs) {
         return Step::Done;
     }
@@ -142,6 +143,18 @@ pub(super) fn step_message<P: Clone>(
     }
     open.block.last_line = line.no;
     Step::Kept
+}
+
+/// Whether the message so far is the output of a build that goes on below the command that failed: what the shell says
+/// of that command is part of it.
+fn in_build<P>(exception: &RawException<P>) -> bool {
+    let last = |head: &str| {
+        exception
+            .lines
+            .iter()
+            .rposition(|(line, _)| line.trim_start().starts_with(head))
+    };
+    last("FAILED: ") > last("ninja: build stopped")
 }
 
 /// Reports inside an exception message that hold blank lines: Ray's memory report, torch's "Last error:" block.
