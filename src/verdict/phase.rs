@@ -272,6 +272,7 @@ pub fn share(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &
             renamed(failure);
         }
     }
+    share_with_message(launches, failures);
     share_equal(failures);
     share_crash(launches, failures);
     let worker = |f: &Failure| launches.processes.get(f.process).role == ProcessRole::Worker;
@@ -315,27 +316,36 @@ fn share_crash(launches: &Launches, failures: &mut [Failure]) {
     }
 }
 
+/// An engine prints the message first and the traceback below it: the frames know the phase better than the last marker,
+/// and what a text means that says too little.
+fn share_with_message(launches: &Launches, failures: &mut [Failure]) {
+    let signature = |f: &Failure| launches.events.get(f.event).and_then(|p| p.event.signature);
+    for at in 1..failures.len() {
+        let (before, rest) = failures.split_at_mut(at);
+        let (Some(message), Some(traced)) = (before.last_mut(), rest.first()) else {
+            continue;
+        };
+        let of_one = message.process == traced.process && message.traceback.is_none() && traced.traceback.is_some();
+        let text = signature(message).is_some() && signature(message) == signature(traced);
+        let placed = |f: &Failure| f.cause.as_deref().is_some_and(|c| !c.starts_with("gpu-oom."));
+        if of_one && text && placed(message) && placed(traced) {
+            message.cause.clone_from(&traced.cause);
+            message.worth = traced.worth;
+        }
+        let framed = message.phase_basis <= PhaseBasis::Marker && traced.phase_basis == PhaseBasis::Frame;
+        if of_one && framed && message.cause == traced.cause {
+            message.phase.clone_from(&traced.phase);
+            message.phase_basis = PhaseBasis::Frame;
+        }
+    }
+}
+
 fn share_equal(failures: &mut [Failure]) {
     let known: Vec<(String, String)> = failures
         .iter()
         .filter(|f| f.phase_basis >= PhaseBasis::Marker)
         .filter_map(|f| f.phase.clone().map(|p| (f.key.clone(), p)))
         .collect();
-    // An engine prints the message first and the traceback below it: the frames know the phase better than the last marker.
-    for at in 1..failures.len() {
-        let (before, rest) = failures.split_at_mut(at);
-        let (Some(message), Some(traced)) = (before.last_mut(), rest.first()) else {
-            continue;
-        };
-        let same = message.traceback.is_none()
-            && message.phase_basis <= PhaseBasis::Marker
-            && traced.phase_basis == PhaseBasis::Frame
-            && (message.process, &message.cause) == (traced.process, &traced.cause);
-        if same {
-            message.phase.clone_from(&traced.phase);
-            message.phase_basis = PhaseBasis::Frame;
-        }
-    }
     // A message raised from an out-of-memory error says in which step it was: "… when warming up sampler".
     let told: Vec<(usize, ProcessId, String)> = failures
         .iter()
