@@ -559,3 +559,63 @@ fn a_compiler_that_was_killed_in_a_build_wanted_memory() {
     let after = format!("{failed}\nKilled");
     assert_eq!(cause_at(&place, &after).as_deref(), Some("env.kernel-compile"));
 }
+
+/// A start with two ranks in three pieces: up to the meeting of the ranks, its weights, and how it comes up or dies.
+const MET: &str = "\
+(APIServer pid=1) INFO 07-01 08:00:00 [api_server.py:1839] vLLM API server version 0.25.1
+(EngineCore pid=188) INFO 07-01 08:00:20 [core.py:114] Initializing a V1 LLM engine (v0.25.1) with config: model='/m', tensor_parallel_size=2
+(Worker pid=60) INFO 07-01 08:00:24 [parallel_state.py:1607] world_size=2 rank=0 local_rank=0 distributed_init_method=tcp://127.0.0.1:40609 backend=nccl
+(Worker pid=61) INFO 07-01 08:00:24 [parallel_state.py:1607] world_size=2 rank=1 local_rank=1 distributed_init_method=tcp://127.0.0.1:40609 backend=nccl
+";
+const LOADED: &str = "\
+(Worker_TP0 pid=60) INFO 07-01 08:00:31 [gpu_model_runner.py:4211] Starting to load model /m...
+(Worker_TP1 pid=61) INFO 07-01 08:00:31 [gpu_model_runner.py:4211] Starting to load model /m...
+";
+const OUT_OF_MEMORY: &str = "\
+(Worker_TP1 pid=61) ERROR 07-01 08:00:41 [multiproc_executor.py:898] WorkerProc failed to start.
+(Worker_TP1 pid=61) ERROR 07-01 08:00:41 [multiproc_executor.py:898] Traceback (most recent call last):
+(Worker_TP1 pid=61) ERROR 07-01 08:00:41 [multiproc_executor.py:898]   File \"/usr/lib/python3/site-packages/vllm/v1/worker/gpu_worker.py\", line 213, in load_model
+(Worker_TP1 pid=61) ERROR 07-01 08:00:41 [multiproc_executor.py:898]     self.model_runner.load_model()
+(Worker_TP1 pid=61) ERROR 07-01 08:00:41 [multiproc_executor.py:898] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 250.00 MiB. GPU 1 has a total capacity of 79.18 GiB of which 100.00 MiB is free.
+";
+const SERVES: &str = "(APIServer pid=1) INFO:     Application startup complete.\n";
+
+fn outcome_and_cause(log: &str) -> (Outcome, Option<String>) {
+    let report = report(log);
+    (report.outcome, report.cause.map(|c| c.id))
+}
+
+#[test]
+fn what_a_launch_outlived_is_not_what_it_died_of() {
+    let tolerated = [
+        "node-a:60:60 [0] ras/client_support.cc:160 NCCL WARN Call to bind failed: Address already in use",
+        "node-a:60:60 [0] nccl_net_ofi_create_plugin:231 NCCL WARN NET/OFI Couldn't open a fabric provider. RC: -61, ERROR: No data available",
+        "(raylet) Task load failed due to oom. There are infinite oom retries remaining, so the task will be retried. Error: Task was killed due to the node running low on memory.",
+        "[W701 08:00:30.237125492 TCPStore.cpp:340] [c10d] TCP client failed to connect/validate to host 10.0.0.1:29500 - retrying (try=0, timeout=600000ms, delay=61274ms): Interrupted system call",
+        "[W701 08:00:30.237125492 socket.cpp:767] [c10d] The IPv6 network addresses of (head, 29500) cannot be retrieved (gai error: -2 - Name or service not known).",
+        "(EngineCore pid=188) ERROR 07-01 08:00:30 [registry.py:66] Error in inspecting model architecture 'DemoForCausalLM'",
+    ];
+    for line in tolerated {
+        let begun = format!("{MET}{line}\n");
+        let cut = outcome_and_cause(&format!("{begun}{LOADED}"));
+        assert_eq!(cut, (Outcome::Running, None), "{line}");
+        let served = outcome_and_cause(&format!("{begun}{LOADED}{SERVES}"));
+        assert_eq!(served.1, None, "{line}");
+        let died = outcome_and_cause(&format!("{begun}{LOADED}{OUT_OF_MEMORY}"));
+        assert_eq!(died.1.as_deref(), Some("gpu-oom.weights"), "{line}");
+        // Where nothing shows that the launch got further, a real failure still says more.
+        let stuck = outcome_and_cause(&format!("{begun}{OUT_OF_MEMORY}"));
+        assert_eq!(stuck.1.as_deref(), Some("gpu-oom.weights"), "{line}");
+    }
+    // The last word of a log that stands still, and a socket of NCCL's own work, are what is known.
+    for line in tolerated.iter().skip(1).take(4) {
+        assert_eq!(
+            outcome_and_cause(&format!("{MET}{line}\n")).0,
+            Outcome::Failed,
+            "{line}"
+        );
+    }
+    let socket = "node-a:60:60 [0] misc/socket.cc:160 NCCL WARN Call to bind failed: Address already in use\n";
+    let died = outcome_and_cause(&format!("{MET}{socket}"));
+    assert_eq!(died.1.as_deref(), Some("nccl.bootstrap-net"));
+}

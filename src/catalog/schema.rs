@@ -132,7 +132,8 @@ pub struct SignatureDef {
     /// The marker may be entered from a later phase (nested or repeated work).
     #[serde(default)]
     pub back: bool,
-    /// The line tells of one try of several: that it stands there does not mean that the last one failed.
+    /// The line tells of one try of several: that it stands there does not mean that the last one failed, and where the
+    /// launch gets further it did not.
     #[serde(default)]
     pub retried: bool,
     /// The text says only that a step failed: a reason beside it in the same message counts before it.

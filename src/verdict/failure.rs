@@ -123,7 +123,8 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
             || failure.worth < Worth::Carrier
             || failure.unspecific && stops.first().is_some_and(|stop| *stop < index)
             || !failure.fatal && moved_on(launches, attempt, &failure, index)
-            || failure.after_ready && is_of_client(&placed.event.fact);
+            || failure.after_ready && is_of_client(&placed.event.fact)
+            || failure.retried && went_on(catalog, launches, attempt, index);
         phase::place(catalog, launches, attempt, index, &placed, &mut failure);
         failures.push(failure);
     }
@@ -182,6 +183,18 @@ fn moved_on(launches: &Launches, attempt: usize, failure: &Failure, index: usize
     launches
         .machine(attempt, failure.process)
         .is_some_and(|m| m.advanced_after(launches.moment(index)))
+}
+
+/// Whether the launch got further than any process had been, and further than the step that was tried: a try that failed
+/// held up nobody.
+fn went_on(catalog: &Catalog, launches: &Launches, attempt: usize, index: usize) -> bool {
+    let engine = launches.engine(attempt);
+    let step = launches.signature(catalog, index).and_then(|s| s.def.phase.as_deref());
+    let reached = [step, launches.furthest_before(attempt, index)];
+    let reached = reached.into_iter().flatten().map(|phase| engine.tier(phase)).max();
+    let now = launches.moment(index);
+    let mut entries = launches.machines(attempt).iter().flat_map(Machine::entries);
+    entries.any(|e| e.at.follows(now) && e.phase != "shutdown" && Some(engine.tier(&e.phase)) > reached)
 }
 
 fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &Placed) -> Option<Failure> {

@@ -3,7 +3,7 @@
 //! Owns their grammars. Never says which program printed a line unless the logger's name does.
 
 use nom::branch::alt;
-use nom::bytes::complete::{tag, take_while, take_while_m_n, take_while1};
+use nom::bytes::complete::{tag, take_while, take_while1};
 use nom::character::complete::{char, digit1, one_of, space0, space1};
 use nom::combinator::{opt, verify};
 use nom::multi::many_m_n;
@@ -14,10 +14,12 @@ use super::parts::{date_time, fail, file_and_line, level_name};
 use super::{Header, Level};
 use crate::event::Program;
 
-/// `E0000 00:00:1764420604.123456   18 tcp_server_posix.cc:378] msg` of gRPC and absl.
+/// `E0000 00:00:1764420604.123456   18 tcp_server_posix.cc:378] msg` of gRPC and absl; glog itself prints the year too,
+/// `E20261129 12:00:07.123456  2211 client.cpp:33] msg`, and a thread where the others have the process.
 pub(super) fn glog(input: &str) -> IResult<&str, Header<'_>> {
     let (rest, letter) = one_of("IWEF")(input)?;
-    let (rest, _) = (take_while_m_n(4, 4, |c: char| c.is_ascii_digit()), char(' ')).parse(rest)?;
+    let date = verify(digit1, |d: &str| matches!(d.len(), 4 | 8));
+    let (rest, (date, _)) = (date, char(' ')).parse(rest)?;
     let (rest, _) = take_while1(|c: char| c.is_ascii_digit() || matches!(c, ':' | '.'))(rest)?;
     let (rest, (_, pid, _, file, _)) = (space1, digit1, space1, file_and_line, char(']')).parse(rest)?;
     let rest = rest.strip_prefix(' ').unwrap_or(rest);
@@ -25,7 +27,7 @@ pub(super) fn glog(input: &str) -> IResult<&str, Header<'_>> {
     Ok((
         rest,
         Header {
-            pid: pid.parse().ok(),
+            pid: pid.parse().ok().filter(|_| date.len() == 4),
             level,
             file: Some(file),
             ..Header::default()

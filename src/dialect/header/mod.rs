@@ -293,6 +293,13 @@ mod tests {
             "failed",
         );
         let h = check(
+            "E20261125 12:00:00.123456  42 etcd_helper.cpp:33] failed",
+            Program::Unknown,
+            Some(Level::Error),
+            "failed",
+        );
+        assert_eq!((h.pid, h.file), (None, Some("etcd_helper.cpp")));
+        let h = check(
             "node-a:41:51 [3] init.cc:904 NCCL WARN Duplicate GPU",
             Program::Nccl,
             Some(Level::Error),
