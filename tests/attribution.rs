@@ -619,3 +619,46 @@ fn what_a_launch_outlived_is_not_what_it_died_of() {
     let died = outcome_and_cause(&format!("{MET}{socket}"));
     assert_eq!(died.1.as_deref(), Some("nccl.bootstrap-net"));
 }
+
+#[test]
+fn what_a_script_says_before_the_launch_is_not_what_the_launch_died_of() {
+    let banner = "(APIServer pid=1) INFO 07-01 08:00:00 [api_server.py:1839] vLLM API server version 0.25.1\n";
+    let probe = |module: &str| {
+        format!("Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\n{module}")
+    };
+    let before = [
+        "/entrypoint.sh: line 3: nvidia-smi: command not found".to_owned(),
+        "bash: /opt/notify.sh: Permission denied".to_owned(),
+        "Terminated".to_owned(),
+        "Killed".to_owned(),
+        "Failed to initialize NVML: Unknown Error".to_owned(),
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed and running.".to_owned(),
+        probe("ModuleNotFoundError: No module named 'deep_ep'"),
+        probe("AssertionError"),
+    ];
+    for line in &before {
+        let running = outcome_and_cause(&format!("{line}\n{MET}{LOADED}"));
+        assert_eq!(running, (Outcome::Running, None), "{line}");
+        let died = outcome_and_cause(&format!("{line}\n{MET}{LOADED}{OUT_OF_MEMORY}"));
+        assert_eq!(died.1.as_deref(), Some("gpu-oom.weights"), "{line}");
+        // With nothing but a banner below it, or alone, it is all that is known.
+        assert_eq!(
+            outcome_and_cause(&format!("{line}\n{banner}")).0,
+            Outcome::Failed,
+            "{line}"
+        );
+    }
+    // What was to be fetched is missing later, and a script of the engine's own is a launch that failed.
+    let fetch = probe("OSError: [Errno 28] No space left on device");
+    let died = outcome_and_cause(&format!("{fetch}\n{MET}{LOADED}"));
+    assert_eq!(died.1.as_deref(), Some("env.disk-full"));
+    // Another node's script is of that node's start.
+    let other = "node-b  | bash: vllm: command not found\n";
+    let head: String = MET
+        .lines()
+        .chain(LOADED.lines())
+        .map(|l| format!("node-a  | {l}\n"))
+        .collect();
+    let died = outcome_and_cause(&format!("{other}{head}"));
+    assert_eq!(died.1.as_deref(), Some("process.exec-failed"));
+}

@@ -5,6 +5,7 @@
 
 use super::causality;
 use super::phase::{self, PhaseBasis};
+use super::preamble;
 use super::ready;
 use super::shutdown;
 use crate::catalog::matcher::Signature;
@@ -124,7 +125,8 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
             || failure.unspecific && stops.first().is_some_and(|stop| *stop < index)
             || !failure.fatal && moved_on(launches, attempt, &failure, index)
             || failure.after_ready && is_of_client(&placed.event.fact)
-            || failure.retried && went_on(catalog, launches, attempt, index);
+            || failure.retried && went_on(catalog, launches, attempt, index)
+            || preamble::outlived(catalog, launches, attempt, &placed, &failure);
         phase::place(catalog, launches, attempt, index, &placed, &mut failure);
         failures.push(failure);
     }

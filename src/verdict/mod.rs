@@ -10,6 +10,7 @@ pub mod failure;
 pub mod fingerprint;
 pub mod outcome;
 pub mod phase;
+pub mod preamble;
 pub mod ready;
 pub mod shutdown;
 
