@@ -29,8 +29,7 @@ pub fn outlived(catalog: &Catalog, launches: &Launches, attempt: usize, placed: 
     let mut entries = launches.machines(attempt).iter().flat_map(Machine::entries);
     let engine = launches.engine(attempt);
     let reached = engine.tier(step);
-    !elsewhere
-        && entries.any(|e| e.at.follows(now) && e.phase != "shutdown" && engine.tier(&e.phase) > reached)
+    !elsewhere && entries.any(|e| e.at.follows(now) && e.phase != "shutdown" && engine.tier(&e.phase) > reached)
 }
 
 /// The step that a program with such a failure does not get beyond.
