@@ -109,6 +109,8 @@ pub struct Speaker {
     pub pid: Option<i64>,
     /// Global rank.
     pub rank: Option<u32>,
+    /// Number that a launcher such as `srun` or `mpirun` gave the task that wrote the line.
+    pub task: Option<u32>,
     /// Parallel coordinates.
     pub coords: Coords,
     /// Whether the line carried the label, pid or rank itself (`true`) or merely follows one that did.

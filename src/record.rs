@@ -38,8 +38,10 @@ pub struct Tag {
     pub unit: Option<Arc<str>>,
     /// Process id that the transport printed (journald, syslog).
     pub pid: Option<i64>,
-    /// Task rank that the transport printed (`srun -l`, `mpirun --tag-output`, torchrun `--tee`).
+    /// Rank that torch printed in front of the line, global (`[rank0]: `) or local (torchrun's `--tee`).
     pub rank: Option<u32>,
+    /// Number of the task that a launcher printed (`srun -l`, `mpirun --tag-output`).
+    pub task: Option<u32>,
     /// Stream.
     pub stream: Option<Stream>,
     /// Ray's driver prefix.

@@ -134,6 +134,10 @@ fn stern(pod: &str, line: &str) -> String {
     format!("{pod} vllm {line}")
 }
 
+fn srun(task: &str, line: &str) -> String {
+    format!("{task}: {line}")
+}
+
 /// Cause, rank and node of the root, the number of attempts, and whose logs are missing.
 fn told(report: &Report) -> (&str, Option<u32>, Option<&str>, usize, &[String]) {
     let root = report.root.as_ref().unwrap();
@@ -191,6 +195,20 @@ fn equal_pids_of_other_ranks_are_other_processes() {
         let ranks: Vec<_> = report.processes.iter().filter_map(|p| p.rank).collect();
         assert_eq!(ranks.len(), 4, "{ranks:?}");
     }
+}
+
+#[test]
+fn a_task_that_starts_workers_of_its_own_is_a_node_and_no_rank() {
+    let [a, b] = out_of_memory(7);
+    let report = examine_texts(&[stream(&a, &b, ["0", "1"], srun)]);
+    assert_eq!(told(&report), ("gpu-oom.weights", Some(2), Some("task 1"), 1, &[][..]));
+    let of = |label: &str| {
+        let process = report.processes.iter().find(|p| p.id.starts_with(label)).unwrap();
+        (process.rank, process.node.clone().unwrap())
+    };
+    assert_eq!(of("APIServer"), (None, "task 0".to_owned()));
+    assert_eq!(of("MainProcess"), (None, "task 1".to_owned()));
+    assert_eq!(of("Worker_TP1"), (Some(1), "task 0".to_owned()));
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(super) fn mpirun<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
         "stderr" | "stddiag" => Some(Stream::Stderr),
         _ => return None,
     };
-    said.rank = Some(rank);
+    said.task = Some(rank);
     let named = job.bytes().any(|b| !b.is_ascii_digit());
     Some(if named {
         rest.strip_prefix(' ').unwrap_or(rest)
@@ -145,7 +145,7 @@ mod tests {
     fn task_prefixes() {
         let mut said = Said::default();
         assert_eq!(mpirun("[1,3]<stderr>:  File", &mut said), Some("  File"));
-        assert_eq!((said.rank, said.stream), (Some(3), Some(Stream::Stderr)));
+        assert_eq!((said.task, said.stream), (Some(3), Some(Stream::Stderr)));
         assert_eq!(
             mpirun("[prterun-node-a-7@1,2]<stdout>:   File", &mut said),
             Some("  File")

@@ -160,7 +160,7 @@ fn piped<'a>(profile: &Profile, s: &'a str, said: &mut Said<'a>) -> Option<&'a s
 fn ranks<'a>(profile: &Profile, s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
     let labelled = profile.labelled.then(|| cluster::labelled(s)).flatten();
     let (rank, text) = labelled.or_else(|| profile.bracketed.then(|| cluster::bracketed(s)).flatten())?;
-    said.rank = Some(rank);
+    said.task = Some(rank);
     Some(text)
 }
 

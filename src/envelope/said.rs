@@ -26,6 +26,7 @@ pub(super) struct Said<'a> {
     pub unit: Option<&'a str>,
     pub pid: Option<i64>,
     pub rank: Option<u32>,
+    pub task: Option<u32>,
     pub stream: Option<Stream>,
     pub ray: Option<RaySaid<'a>>,
     pub level: Option<&'static str>,
@@ -43,6 +44,7 @@ impl<'a> Said<'a> {
             unit: tag.unit.as_deref(),
             pid: tag.pid,
             rank: tag.rank,
+            task: tag.task,
             stream: tag.stream,
             ray: tag.ray.as_ref().map(|ray| RaySaid {
                 name: &ray.name,
@@ -68,6 +70,7 @@ impl Said<'_> {
     fn is(&self, tag: &Tag) -> bool {
         self.pid == tag.pid
             && self.rank == tag.rank
+            && self.task == tag.task
             && self.stream == tag.stream
             && self.level == tag.level.as_deref()
             && self.node == tag.node.as_deref()
@@ -87,6 +90,7 @@ impl Said<'_> {
             unit: self.unit.map(Arc::from),
             pid: self.pid,
             rank: self.rank,
+            task: self.task,
             stream: self.stream,
             ray: self.ray.map(|ray| RayTag {
                 name: ray.name.into(),

@@ -167,7 +167,7 @@ fn a_numbered_container_needs_no_program_line() {
 fn task_numbers_are_ranks_when_program_lines_follow() {
     let log = "0: INFO 11-25 13:00:07 [a.py:1] x\n1: INFO 11-25 13:00:07 [a.py:1] x\n1:   File\n0: Traceback (most recent call last):";
     let got = peel(log);
-    assert_eq!((got[2].text.as_str(), got[2].tag.rank), ("  File", Some(1)));
+    assert_eq!((got[2].text.as_str(), got[2].tag.task), ("  File", Some(1)));
     assert_eq!(texts("1: a\n2: b\n3: c\n4: d")[0], "1: a");
 }
 

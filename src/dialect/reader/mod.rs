@@ -9,6 +9,7 @@ mod found;
 mod keys;
 mod known;
 mod speakers;
+mod tasks;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -272,7 +273,8 @@ impl<'c> Reader<'c> {
                 "{MAX_SPEAKERS} processes are told apart in one input: what further ones say counts for the first"
             ));
         }
-        let events = self.events.into_sorted(self.newest_first);
+        let mut events = self.events.into_sorted(self.newest_first);
+        tasks::settle(&mut self.heard, &mut events);
         Harvest {
             bytes: events.iter().map(kept::weight).sum(),
             events,

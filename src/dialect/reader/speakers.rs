@@ -78,9 +78,9 @@ impl Reader<'_> {
             .or_else(|| ray.and_then(|r| r.pid))
             .or(owner)
             .and_then(event::pid);
-        // A launcher numbers its tasks. Where the line says which process of a task speaks, that number is not its rank.
-        let task = tag.rank.filter(|_| head.label.is_none() && head.coords.is_empty());
-        let rank = head.rank.or(task).and_then(event::rank);
+        let task = tag.task.and_then(event::rank);
+        let printed = tag.rank.filter(|_| head.label.is_none() && head.coords.is_empty());
+        let rank = head.rank.or(printed).and_then(event::rank);
         let program = match (head.program, ray) {
             (Program::Unknown, Some(r)) if matches!(&*r.name, "raylet" | "autoscaler" | "gcs_server") => Program::Ray,
             (program, _) => program,
@@ -96,13 +96,14 @@ impl Reader<'_> {
             s.label.as_deref() == label
                 && s.pid == pid
                 && s.rank == rank
+                && s.task == task
                 && s.program == program
                 && s.node.as_deref() == node
                 && s.container == tag.container
                 && s.coords == coords
         };
         // Streams of many processes alternate: the last one in this slot mostly is the one.
-        let slot = slot(label, node, pid, rank);
+        let slot = slot(label, node, pid, rank.or(task));
         let recent = self.recent.get(slot).copied();
         for index in [Some(self.last_speaker), recent].into_iter().flatten() {
             if self.heard.get(index).is_some_and(same) {
@@ -117,8 +118,9 @@ impl Reader<'_> {
             label: label.map(Into::into),
             pid,
             rank,
+            task,
             coords,
-            explicit: label.is_some() || pid.is_some() || rank.is_some(),
+            explicit: label.is_some() || pid.is_some() || rank.is_some() || task.is_some(),
         };
         self.last_speaker = match self.speakers.get(&speaker) {
             Some(&index) => index,
