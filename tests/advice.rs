@@ -504,6 +504,8 @@ fn pods_are_spoken_of_where_there_are_pods() {
         first(&slurm("NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS")).0,
         "start-without-the-node"
     );
+    let named = slurm("NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\nsrun: error: Node failure on gpu-12\n#");
+    assert_eq!(first(&named).1[1], ("sbatch --exclude", "", "gpu-12"));
     assert_eq!(first(&slurm("TIME LIMIT")).0, "longer-time-limit");
     let full = vllm(
         "{}",

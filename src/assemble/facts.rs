@@ -402,7 +402,7 @@ impl Facts {
             phase: verdict.phase.as_deref(),
             process: Some(who.id.as_str()),
             pid: who.pid,
-            node: launches.processes.node(root.process).map(|node| &**node),
+            node: launches.node(root.event, root.process).map(|node| &**node),
             device: who.device,
             elsewhere: &self.elsewhere,
             other_holders: self.other_holders.clone(),
