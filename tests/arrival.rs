@@ -206,3 +206,35 @@ fn the_process_that_the_others_wait_for_is_the_first_of_the_silent() {
     );
     assert!(silent.contains("it may be the one of rank 1"), "{silent}");
 }
+
+#[test]
+fn ranks_of_a_node_without_a_log_are_named_where_nobody_states_how_many_nodes_there_are() {
+    let heard = |first: &[(&'static str, u32)]| -> Vec<Text> {
+        let node = |(name, first): &(&'static str, u32)| {
+            let node = Node {
+                size: 8,
+                ..Node::new(name, *first)
+            };
+            node.timed_out(true).keep(|line| !line.contains("nNodes"))
+        };
+        first.iter().map(node).collect()
+    };
+    let report = examine_texts(&heard(&[("node-a", 0), ("node-b", 2), ("node-d", 6)]));
+    assert_eq!(cause(&report), Some("nccl.watchdog-timeout"));
+    assert_eq!(report.log.missing, ["ranks 4, 5"]);
+    // One node alone does not show how ranks lie on the others.
+    let report = examine_texts(&heard(&[("node-a", 0)]));
+    assert!(report.log.missing.is_empty(), "{:?}", report.log.missing);
+}
+
+#[test]
+fn engines_that_other_nodes_are_to_start_are_named() {
+    let head = "(APIServer pid=7) INFO 11-21 08:00:00 [startup.py:96]   █▄█▀ █     █     █     █  version 0.33.0\n\
+                (APIServer pid=7) INFO 11-21 08:00:00 [startup.py:71] non-default args: {'model': '/m/a', 'data_parallel_size': 4, \
+                'data_parallel_size_local': 2, 'data_parallel_address': '10.0.0.1'}\n\
+                (EngineCore_DP0 pid=120) INFO 11-21 08:00:15 [core.py:135] Initializing a V1 LLM engine (v0.33.0) with config: model='/m/a'\n\
+                (EngineCore_DP1 pid=121) INFO 11-21 08:00:15 [core.py:135] Initializing a V1 LLM engine (v0.33.0) with config: model='/m/a'\n";
+    let report = examine_texts(&[Text::new("node-a.log", head)]);
+    assert_eq!(report.outcome, Outcome::Running);
+    assert_eq!(report.log.missing, ["DP ranks 2, 3"]);
+}
