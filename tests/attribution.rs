@@ -662,3 +662,59 @@ fn what_a_script_says_before_the_launch_is_not_what_the_launch_died_of() {
     let died = outcome_and_cause(&format!("{other}{head}"));
     assert_eq!(died.1.as_deref(), Some("process.exec-failed"));
 }
+
+#[test]
+fn what_one_rank_logs_for_all_counts_for_those_that_have_finished_loading() {
+    let died = "[rank1]:[E701 08:01:30.123456789 ProcessGroupNCCL.cpp:2057] [PG ID 2 PG GUID 3 Rank 1] Process group watchdog thread terminated with exception: CUDA error: uncorrectable NVLink error detected during the execution\n";
+    let loaded = |label: &str, pid: u32| {
+        format!(
+            "({label} pid={pid}) INFO 07-01 08:00:41 [gpu_model_runner.py:4308] Model loading took 7.60 GiB memory and 11.200000 seconds\n"
+        )
+    };
+    let compiles =
+        "(Worker_TP0 pid=60) INFO 07-01 08:00:47 [backends.py:1148] Dynamo bytecode transform time: 6.12 s\n";
+    let first = format!("{MET}{LOADED}{}", loaded("Worker_TP0", 60));
+    let both = format!("{first}{}{compiles}{died}", loaded("Worker_TP1", 61));
+    assert_eq!(phase(&both).as_deref(), Some("compile"));
+    let one = format!("{first}{compiles}{died}");
+    assert_eq!(
+        phase(&one).as_deref(),
+        Some("weight-load"),
+        "rank 1 may still be loading"
+    );
+}
+
+#[test]
+fn a_start_that_took_too_long_was_as_far_as_those_that_were_waited_for() {
+    let waited = "\
+(APIServer pid=1) Traceback (most recent call last):
+(APIServer pid=1)   File \"/usr/lib/python3/site-packages/vllm/v1/engine/core_client.py\", line 610, in __init__
+(APIServer pid=1)     raise TimeoutError(
+(APIServer pid=1) TimeoutError: Timed out waiting for engine core processes to start. This is often caused by slow weight loading for large models. Waited 600s (configured by VLLM_ENGINE_READY_TIMEOUT_S). To increase the timeout, set the environment variable: VLLM_ENGINE_READY_TIMEOUT_S=<seconds>
+";
+    assert_eq!(phase(&format!("{MET}{LOADED}{waited}")).as_deref(), Some("weight-load"));
+    assert_eq!(phase(&format!("{MET}{waited}")).as_deref(), Some("distributed-init"));
+}
+
+#[test]
+fn a_container_and_an_import_that_fail_come_before_everything_else() {
+    for line in [
+        "docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]].\n",
+        "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8, please update your driver to a newer version, or use an earlier cuda container: unknown.\n",
+    ] {
+        assert_eq!(phase(line).as_deref(), Some("process-start"), "{line}");
+    }
+    let check = |caller: &str, function: &str| {
+        format!(
+            "Traceback (most recent call last):\n  File \"/usr/bin/vllm\", line 4, in <module>\n    main()\n  \
+             File \"/usr/lib/python3/site-packages/{caller}\", line 20, in {function}\n    import flashinfer\n  \
+             File \"/usr/lib/python3/site-packages/flashinfer/__init__.py\", line 9, in <module>\n    from .jit import env\n  \
+             File \"/usr/lib/python3/site-packages/flashinfer/jit/env.py\", line 80, in _check_version\n    raise RuntimeError(\n\
+             RuntimeError: flashinfer-cubin version (0.5.0) does not match flashinfer version (0.6.3). Please install the same version of both packages.\n"
+        )
+    };
+    let imported = check("vllm/v1/attention/backends/flashinfer.py", "<module>");
+    assert_eq!(phase(&imported).as_deref(), Some("process-start"));
+    let late = check("vllm/v1/worker/gpu_model_runner.py", "load_model");
+    assert_eq!(phase(&late).as_deref(), Some("weight-load"));
+}

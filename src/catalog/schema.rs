@@ -129,6 +129,13 @@ pub struct SignatureDef {
     /// The phase marker is printed by one rank for its whole group.
     #[serde(default)]
     pub shared: bool,
+    /// The marker is printed by one rank of its group: it counts for the others as soon as they have finished what they
+    /// were doing.
+    #[serde(default)]
+    pub once: bool,
+    /// The marker says that its process has finished the phase.
+    #[serde(default)]
+    pub finishes: bool,
     /// The marker may be entered from a later phase (nested or repeated work).
     #[serde(default)]
     pub back: bool,

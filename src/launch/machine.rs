@@ -263,12 +263,16 @@ pub struct Entry {
     pub phase: String,
     /// Whether the marker counts for the whole group.
     pub shared: bool,
+    /// Whether it counts for those of the group that have finished what they were doing.
+    pub once: bool,
 }
 
 /// The path of one process through one attempt.
 #[derive(Debug, Clone, Default)]
 pub struct Machine {
     entries: Vec<Entry>,
+    /// Where a phase was finished, and which.
+    finished: Vec<(Moment, String)>,
 }
 
 impl Machine {
@@ -295,6 +299,22 @@ impl Machine {
             .map(|e| e.phase.as_str())
     }
 
+    /// The last phase entered before `now` by a marker that counts for those who have finished what they were doing.
+    pub fn once_at(&self, now: Moment) -> Option<&str> {
+        let mut entries = self.entries.iter().rev();
+        entries
+            .find(|e| e.at.may_precede(now) && e.once)
+            .map(|e| e.phase.as_str())
+    }
+
+    /// Whether it is known to have finished the phase in which it is at `now`.
+    pub fn has_finished(&self, now: Moment) -> bool {
+        let phase = self.at(now);
+        self.finished
+            .iter()
+            .any(|(at, done)| at.may_precede(now) && phase == Some(done.as_str()))
+    }
+
     /// The last phase.
     pub fn last(&self) -> Option<&str> {
         self.entries.last().map(|e| e.phase.as_str())
@@ -305,19 +325,31 @@ impl Machine {
         self.entries.iter().any(|e| e.at.follows(then) && e.phase != "shutdown")
     }
 
-    fn enter(&mut self, engine: Engine, at: Moment, phase: &str, shared: bool, back: bool) {
+    fn enter(&mut self, engine: Engine, at: Moment, phase: &str, marker: Marker) {
         let (now, next) = (self.last().map_or(0, |p| engine.tier(p)), engine.tier(phase));
         // Kernels compiled between sizing the cache and capturing are a phase of their own.
         let recompile = phase == "compile" && self.last() == Some("kv-cache");
-        if self.last() == Some(phase) || next < now && !back && !recompile {
+        if self.last() == Some(phase) || next < now && !marker.back && !recompile {
             return;
         }
         self.entries.push(Entry {
             at,
             phase: phase.to_owned(),
-            shared,
+            shared: marker.shared,
+            once: marker.once,
         });
     }
+}
+
+/// What a marker counts for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Marker {
+    /// The whole group.
+    shared: bool,
+    /// Those of the group that have finished what they were doing.
+    once: bool,
+    /// Its phase may be entered from a later one.
+    back: bool,
 }
 
 /// Runs the machines of all attempts.
@@ -344,7 +376,11 @@ pub fn run(catalog: &Catalog, engines: &[Engine], processes: &mut Processes, eve
         if let Some(phase) = method.filter(|_| placed.event.victim.is_empty()) {
             // Its device is set up once: Ray may hand on the lines of a worker's two streams in another order.
             let again = engine.tier(phase) >= engine.tier("weight-load");
-            machine.enter(engine, placed.moment(index), phase, false, again);
+            let marker = Marker {
+                back: again,
+                ..Marker::default()
+            };
+            machine.enter(engine, placed.moment(index), phase, marker);
         }
         let def = &signature.def;
         let phase = match def.role {
@@ -358,7 +394,15 @@ pub fn run(catalog: &Catalog, engines: &[Engine], processes: &mut Processes, eve
             _ => None,
         };
         if let Some(phase) = phase {
-            machine.enter(engine, placed.moment(index), phase, def.shared, def.back);
+            let marker = Marker {
+                shared: def.shared,
+                once: def.once,
+                back: def.back,
+            };
+            machine.enter(engine, placed.moment(index), phase, marker);
+            if def.finishes {
+                machine.finished.push((placed.moment(index), phase.to_owned()));
+            }
         }
     }
     machines
@@ -383,7 +427,7 @@ mod tests {
                 input: InputId::default(),
                 dated: false,
             };
-            machine.enter(engine, at, phase, false, false);
+            machine.enter(engine, at, phase, Marker::default());
         }
         machine.entries().iter().map(|e| e.phase.clone()).collect()
     }

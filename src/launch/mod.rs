@@ -247,7 +247,15 @@ impl Launches {
             let group = machines.iter().filter_map(|m| m.shared_at(now));
             group.max_by_key(|p| self.engine(attempt).tier(p))
         });
-        [own, shared.flatten()]
+        // What one rank says that it has begun, those have begun that had nothing else to do.
+        let idle = machines
+            .get(process.0)
+            .is_some_and(|m| role.is_worker_like() && m.has_finished(now));
+        let once = idle.then(|| {
+            let group = machines.iter().filter_map(|m| m.once_at(now));
+            group.max_by_key(|p| self.engine(attempt).tier(p))
+        });
+        [own, shared.flatten(), once.flatten()]
             .into_iter()
             .flatten()
             .max_by_key(|p| self.engine(attempt).tier(p))

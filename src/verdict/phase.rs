@@ -140,11 +140,14 @@ pub fn place(
     );
 }
 
-/// The phase of the furthest process, where it is beyond that of the one who only heard of the failure.
+/// The phase of the furthest process, where it is beyond that of the one who only heard of the failure, or whose wait for
+/// the others ran out.
 fn ahead_of_observer(launches: &Launches, failure: &Failure, others: Option<String>) -> Option<String> {
     let engine = launches.engine_at(failure.event);
-    let here = failure.site.phase.as_deref()?;
-    others.filter(|phase| failure.observed && engine.tier(phase) > engine.tier(here))
+    let waited = failure.cause.as_deref() == Some("process.startup-timeout");
+    let here = failure.site.phase.as_deref().map(|phase| engine.tier(phase));
+    let here = here.or(waited.then_some(0))?;
+    others.filter(|phase| (failure.observed || waited) && engine.tier(phase) > here)
 }
 
 /// What the mere form of a line tells: torch prefixes `[rank3]: ` only once a process group exists, NCCL speaks while
