@@ -8,6 +8,7 @@ mod config;
 mod error;
 mod examine;
 mod exit;
+mod feed;
 mod memory;
 mod output;
 mod pipe;

@@ -1,29 +1,19 @@
 //! Standard input as it arrives: settling, interruption, passing through.
 //!
-//! Owns when to stop reading a pipe that may never end. Never judges what it reads: it asks the examination whether a
+//! Owns when to stop reading a pipe that may never end; `feed` reads it. Never judges what it reads: it asks the examination whether a
 //! failure stands.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
+#[cfg(unix)]
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::feed::Feed;
 use super::output::remark;
-use crate::intake::{Limits, LineReader, Source};
-
-/// How often signals and times are looked at while nothing comes.
-const TICK: Duration = Duration::from_millis(50);
-
-/// Blocks that wait between the reading thread and the examination: with their size 2 MiB, which a processor's cache
-/// holds.
-const QUEUE: usize = 8;
-
-/// Bytes that a pipe may hold; the system's own limit for most users. The more it holds, the less often its two ends
-/// wait for each other.
-#[cfg(target_os = "linux")]
-const PIPE_BYTES: usize = 1 << 20;
+use crate::intake::{Limits, LineReader};
 
 /// What takes the lines.
 pub trait Listener {
@@ -120,9 +110,9 @@ impl Signals {
     }
 }
 
-/// An input that is read by a thread of its own.
+/// An input that comes as it is written.
 pub struct Pipe {
-    lines: LineReader<Blocks>,
+    lines: LineReader<Feed>,
     signals: Signals,
     patience: Patience,
     sample_bytes: usize,
@@ -133,27 +123,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// Starts to read `input`, which is copied to `copy` unchanged and before anything else is done with it.
-    pub fn start<R, W>(input: R, copy: Option<W>, patience: Patience, signals: Signals, limits: &Limits) -> Self
-    where
-        R: Read + Send + 'static,
-        W: Write + Send + 'static,
-    {
-        let (sender, receiver) = sync_channel(QUEUE);
-        let (back, empty) = channel();
-        let own = *limits;
-        thread::spawn(move || pump(Copying { input, copy }, &sender, &empty, &own));
-        Self {
-            lines: LineReader::new(Blocks::new(receiver, back), limits),
-            signals,
-            patience,
-            sample_bytes: limits.sample_bytes,
-            signalled: None,
-            asked: None,
-        }
-    }
-
-    /// Starts to read standard input.
+    /// Starts to read standard input, which is copied to `copy` unchanged and before anything else is done with it.
     pub fn stdin<W: Write + Send + 'static>(
         copy: Option<W>,
         patience: Patience,
@@ -161,10 +131,23 @@ impl Pipe {
         limits: &Limits,
     ) -> Self {
         let stdin = io::stdin();
-        // What is no pipe, or may not grow, is read as it is.
-        #[cfg(target_os = "linux")]
-        let _ = rustix::pipe::fcntl_setpipe_size(&stdin, PIPE_BYTES);
-        Self::start(stdin, copy, patience, signals, limits)
+        // Past the buffer of the standard library, of which nobody can ask whether something is in it.
+        #[cfg(unix)]
+        if let (None, Ok(own)) = (&copy, stdin.as_fd().try_clone_to_owned()) {
+            return Self::new(Feed::direct(own.into(), limits), patience, signals, limits);
+        }
+        Self::new(Feed::threaded(stdin, copy, limits), patience, signals, limits)
+    }
+
+    fn new(feed: Feed, patience: Patience, signals: Signals, limits: &Limits) -> Self {
+        Self {
+            lines: LineReader::new(feed, limits),
+            signals,
+            patience,
+            sample_bytes: limits.sample_bytes,
+            signalled: None,
+            asked: None,
+        }
     }
 
     /// The beginning of the input, for detection: as much as a file would show, unless the pipe falls silent first.
@@ -184,7 +167,7 @@ impl Pipe {
                 Ok(true) => {}
                 Ok(false) => return Pause::End,
                 Err(_) => {
-                    let last = Some(self.lines.get_ref().last);
+                    let last = Some(self.lines.get_ref().last());
                     if self.silent() && self.asked != last {
                         self.asked = last;
                         if listener.failure_stands(&mut self.lines) {
@@ -201,7 +184,7 @@ impl Pipe {
     pub fn finish(&mut self, listener: &mut impl Listener) -> Vec<String> {
         self.lines.stop();
         while let Ok(true) = listener.step(&mut self.lines) {}
-        self.lines.get_ref().notes.clone()
+        self.lines.get_ref().notes().to_vec()
     }
 
     /// Bytes of the lines given out so far.
@@ -210,7 +193,7 @@ impl Pipe {
     }
 
     fn silent(&self) -> bool {
-        self.lines.get_ref().last.elapsed() >= self.patience.settle
+        self.lines.get_ref().last().elapsed() >= self.patience.settle
     }
 
     fn interrupted(&mut self) -> bool {
@@ -219,109 +202,6 @@ impl Pipe {
             1 => self.signalled.get_or_insert_with(Instant::now).elapsed() >= self.patience.grace,
             _ => true,
         }
-    }
-}
-
-/// A message of the reading thread.
-enum Message {
-    /// A block, and how many of its bytes were read.
-    Block(Vec<u8>, usize),
-    Notes(Vec<String>),
-}
-
-/// The blocks as a reader, which answers `WouldBlock` when none comes within a tick.
-struct Blocks {
-    receiver: Receiver<Message>,
-    /// Blocks that were given out go back to be filled again.
-    empty: Sender<Vec<u8>>,
-    block: Vec<u8>,
-    given: usize,
-    filled: usize,
-    last: Instant,
-    notes: Vec<String>,
-}
-
-impl Blocks {
-    fn new(receiver: Receiver<Message>, empty: Sender<Vec<u8>>) -> Self {
-        Self {
-            receiver,
-            empty,
-            block: Vec::new(),
-            given: 0,
-            filled: 0,
-            last: Instant::now(),
-            notes: Vec::new(),
-        }
-    }
-}
-
-impl Read for Blocks {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.given == self.filled {
-            match self.receiver.recv_timeout(TICK) {
-                Ok(Message::Block(block, filled)) => {
-                    // Nobody fills it any more when this fails.
-                    let _ = self.empty.send(std::mem::replace(&mut self.block, block));
-                    (self.given, self.filled, self.last) = (0, filled, Instant::now());
-                }
-                Ok(Message::Notes(notes)) => self.notes = notes,
-                Err(RecvTimeoutError::Timeout) => return Err(ErrorKind::WouldBlock.into()),
-                Err(RecvTimeoutError::Disconnected) => {}
-            }
-        }
-        let n = self.block.get(self.given..self.filled).unwrap_or_default().read(buf)?;
-        self.given += n;
-        Ok(n)
-    }
-}
-
-/// Body of the reading thread.
-fn pump(input: impl Read + Send + 'static, sender: &SyncSender<Message>, empty: &Receiver<Vec<u8>>, limits: &Limits) {
-    let notes = match Source::new(input, limits) {
-        Err(e) => vec![format!("it cannot be read: {e}")],
-        Ok(mut source) => {
-            let fresh = || vec![0; limits.block_bytes.max(1)];
-            let mut block = fresh();
-            loop {
-                match source.read(&mut block) {
-                    Ok(0) => break source.notes().to_vec(),
-                    Ok(n) => {
-                        if sender.send(Message::Block(block, n)).is_err() {
-                            return;
-                        }
-                        let emptied = empty.try_recv().ok().filter(|block| !block.is_empty());
-                        block = emptied.unwrap_or_else(fresh);
-                    }
-                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                    Err(e) => break vec![format!("reading ended with an error: {e}")],
-                }
-            }
-        }
-    };
-    // Nobody listens any more when this fails.
-    let _ = sender.send(Message::Notes(notes));
-}
-
-/// Copies what is read, as long as the copy can be written. The examination does not depend on it: a launch has a
-/// verdict also where nobody reads its output any more, or the disk that takes it is full.
-struct Copying<R, W> {
-    input: R,
-    copy: Option<W>,
-}
-
-impl<R: Read, W: Write> Read for Copying<R, W> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.input.read(buf)?;
-        if let Some(copy) = &mut self.copy
-            && let Some(read) = buf.get(..n)
-            && let Err(e) = copy.write_all(read).and_then(|()| copy.flush())
-        {
-            self.copy = None;
-            if e.kind() != ErrorKind::BrokenPipe {
-                remark(&format!("standard output cannot be written: {e}; the input is read on"));
-            }
-        }
-        Ok(n)
     }
 }
 
@@ -354,68 +234,110 @@ mod tests {
         }
     }
 
-    fn start(patience: Patience, signals: &Signals) -> (Pipe, io::PipeWriter) {
+    /// How a pipe is read.
+    type Way = fn(io::PipeReader, &Limits) -> Feed;
+
+    const WAYS: &[Way] = &[
+        |reader, limits| Feed::threaded(reader, NO_COPY, limits),
+        #[cfg(unix)]
+        |reader, limits| Feed::direct(std::os::fd::OwnedFd::from(reader).into(), limits),
+    ];
+
+    fn start(way: Way, patience: Patience, signals: &Signals) -> (Pipe, io::PipeWriter) {
         let (reader, writer) = io::pipe().unwrap();
-        let pipe = Pipe::start(reader, NO_COPY, patience, signals.clone(), &Limits::default());
+        let limits = Limits::default();
+        let pipe = Pipe::new(way(reader, &limits), patience, signals.clone(), &limits);
         (pipe, writer)
+    }
+
+    fn threaded<R, W>(input: R, copy: Option<W>, patience: Patience, signals: Signals) -> Pipe
+    where
+        R: Read + Send + 'static,
+        W: Write + Send + 'static,
+    {
+        let limits = Limits::default();
+        Pipe::new(Feed::threaded(input, copy, &limits), patience, signals, &limits)
     }
 
     #[test]
     fn an_open_pipe_settles_once_a_failure_stands_and_is_read_on() {
-        let (mut pipe, mut writer) = start(patience(100, 0), &Signals::default());
-        let mut heard = Heard::default();
-        writer.write_all(b"alive\ndead\nhal").unwrap();
-        assert_eq!(pipe.read(&mut heard), Pause::Settled);
-        assert_eq!(heard.0, ["alive", "dead"]);
-        writer.write_all(b"f\n").unwrap();
-        assert_eq!(pipe.read(&mut heard), Pause::Settled);
-        writer.write_all(b"rest").unwrap();
-        drop(writer);
-        assert_eq!(pipe.read(&mut heard), Pause::End);
-        assert_eq!(heard.0, ["alive", "dead", "half", "rest"]);
+        for way in WAYS {
+            let (mut pipe, mut writer) = start(*way, patience(100, 0), &Signals::default());
+            let mut heard = Heard::default();
+            writer.write_all(b"alive\ndead\nhal").unwrap();
+            assert_eq!(pipe.read(&mut heard), Pause::Settled);
+            assert_eq!(heard.0, ["alive", "dead"]);
+            writer.write_all(b"f\n").unwrap();
+            assert_eq!(pipe.read(&mut heard), Pause::Settled);
+            writer.write_all(b"rest").unwrap();
+            drop(writer);
+            assert_eq!(pipe.read(&mut heard), Pause::End);
+            assert_eq!(heard.0, ["alive", "dead", "half", "rest"]);
+        }
+    }
+
+    #[test]
+    fn what_comes_packed_or_byte_by_byte_is_read_too() {
+        let packed = zstd::stream::encode_all(&b"one\ntwo\n"[..], 1).unwrap();
+        for (way, bytes) in WAYS
+            .iter()
+            .flat_map(|way| [(way, b"one\ntwo\n".to_vec()), (way, packed.clone())])
+        {
+            let (mut pipe, mut writer) = start(*way, patience(1000, 0), &Signals::default());
+            let writing = thread::spawn(move || {
+                for byte in bytes {
+                    writer.write_all(&[byte]).unwrap();
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+            assert_eq!(pipe.sample(), b"one\ntwo\n");
+            let mut heard = Heard::default();
+            assert_eq!(pipe.read(&mut heard), Pause::End);
+            assert_eq!(heard.0, ["one", "two"]);
+            assert!(pipe.finish(&mut heard).is_empty());
+            writing.join().unwrap();
+        }
     }
 
     #[test]
     fn a_quiet_pipe_without_a_failure_waits_for_its_end() {
-        let (mut pipe, mut writer) = start(patience(0, 0), &Signals::default());
-        writer.write_all(b"alive\n").unwrap();
-        let closing = thread::spawn(move || {
-            thread::sleep(Duration::from_millis(300));
-            drop(writer);
-        });
-        assert_eq!(pipe.read(&mut Heard::default()), Pause::End);
-        closing.join().unwrap();
+        for way in WAYS {
+            let (mut pipe, mut writer) = start(*way, patience(0, 0), &Signals::default());
+            writer.write_all(b"alive\n").unwrap();
+            let closing = thread::spawn(move || {
+                thread::sleep(Duration::from_millis(300));
+                drop(writer);
+            });
+            assert_eq!(pipe.read(&mut Heard::default()), Pause::End);
+            closing.join().unwrap();
+        }
     }
 
     #[test]
     fn the_first_signal_waits_for_the_end_and_the_second_does_not() {
-        let signals = Signals::default();
-        let (mut pipe, mut writer) = start(patience(1000, 60_000), &signals);
-        let mut heard = Heard::default();
-        writer.write_all(b"alive\nhalf").unwrap();
-        signals.raise();
-        let second = signals.clone();
-        let raising = thread::spawn(move || {
-            thread::sleep(Duration::from_millis(300));
-            second.raise();
-        });
-        assert_eq!(pipe.read(&mut heard), Pause::Interrupted);
-        raising.join().unwrap();
-        pipe.finish(&mut heard);
-        assert_eq!(heard.0, ["alive", "half"]);
-        drop(writer);
+        for (way, first) in WAYS.iter().flat_map(|way| [(way, &b"alive\nhalf"[..]), (way, b"")]) {
+            let signals = Signals::default();
+            let (mut pipe, mut writer) = start(*way, patience(1000, 60_000), &signals);
+            let mut heard = Heard::default();
+            writer.write_all(first).unwrap();
+            signals.raise();
+            let second = signals.clone();
+            let raising = thread::spawn(move || {
+                thread::sleep(Duration::from_millis(300));
+                second.raise();
+            });
+            assert_eq!(pipe.read(&mut heard), Pause::Interrupted);
+            raising.join().unwrap();
+            pipe.finish(&mut heard);
+            assert_eq!(heard.0.join("\n").as_bytes(), first);
+            drop(writer);
+        }
     }
 
     #[test]
     fn the_first_signal_waits_no_longer_than_its_grace_even_if_lines_keep_coming() {
         let signals = Signals::default();
-        let mut pipe = Pipe::start(
-            io::repeat(b'\n'),
-            NO_COPY,
-            patience(1000, 200),
-            signals.clone(),
-            &Limits::default(),
-        );
+        let mut pipe = threaded(io::repeat(b'\n'), NO_COPY, patience(1000, 200), signals.clone());
         signals.raise();
         struct Deaf;
         impl Listener for Deaf {
@@ -433,8 +355,7 @@ mod tests {
     fn the_copy_is_unchanged_and_its_end_ends_nothing() {
         let (copy_reader, copy) = io::pipe().unwrap();
         let (reader, mut writer) = io::pipe().unwrap();
-        let limits = Limits::default();
-        let mut pipe = Pipe::start(reader, Some(copy), patience(1000, 0), Signals::default(), &limits);
+        let mut pipe = threaded(reader, Some(copy), patience(1000, 0), Signals::default());
         writer.write_all(b"\xff\r\x00no line end").unwrap();
         let mut copied = [0; 14];
         (&copy_reader).read_exact(&mut copied).unwrap();
@@ -452,15 +373,14 @@ mod tests {
         struct Full;
         impl Write for Full {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-                Err(ErrorKind::StorageFull.into())
+                Err(io::ErrorKind::StorageFull.into())
             }
             fn flush(&mut self) -> io::Result<()> {
                 Ok(())
             }
         }
         let input = io::Cursor::new(b"one\ntwo\n");
-        let limits = Limits::default();
-        let mut pipe = Pipe::start(input, Some(Full), patience(1000, 0), Signals::default(), &limits);
+        let mut pipe = threaded(input, Some(Full), patience(1000, 0), Signals::default());
         let mut heard = Heard::default();
         assert_eq!(pipe.read(&mut heard), Pause::End);
         assert_eq!(heard.0, ["one", "two"]);
@@ -471,13 +391,7 @@ mod tests {
         let mut packed = zstd::stream::encode_all(&b"one\ntwo\n"[..], 1).unwrap();
         packed.truncate(packed.len() - 2);
         let input = io::Cursor::new(packed);
-        let mut pipe = Pipe::start(
-            input,
-            NO_COPY,
-            patience(1000, 0),
-            Signals::default(),
-            &Limits::default(),
-        );
+        let mut pipe = threaded(input, NO_COPY, patience(1000, 0), Signals::default());
         let mut heard = Heard::default();
         assert_eq!(pipe.read(&mut heard), Pause::End);
         assert!(pipe.finish(&mut heard)[0].contains("zstd data is cut off"));

@@ -26,6 +26,7 @@ pub use limits::Limits;
 pub use lines::{HeldLines, Line, LineReader};
 pub use order::sort_inputs;
 pub use snapshot::Ahead;
+pub use sniff::{Sniffed, coding};
 
 /// Name of standard input, as a path and in reports.
 pub const STDIN: &str = "-";
