@@ -25,11 +25,15 @@ PY
 # One thread, as ripgrep has with -j1.
 export RAYON_NUM_THREADS=1
 
-seconds() { # command... : user+system seconds of one run
+seconds() { # command... : user+system seconds of one run; PIPED names a file that another program pipes in
     python3 - "$@" <<'PY'
 import os, subprocess, sys
+piped = os.environ.get("PIPED")
+source = subprocess.Popen(["cat", piped], stdout=subprocess.PIPE) if piped else None
 with open(os.devnull, "w") as null:
-    p = subprocess.Popen(sys.argv[1:], stdout=null, stderr=null)
+    p = subprocess.Popen(sys.argv[1:], stdin=source and source.stdout, stdout=null, stderr=null)
+    if source:
+        source.stdout.close()
     _, _, used = os.wait4(p.pid, 0)
 print(f"{used.ru_utime + used.ru_stime:.3f} {used.ru_maxrss // 1024}")
 PY
@@ -38,25 +42,31 @@ middle() { sort -n | sed -n "$(((runs + 1) / 2))p"; }
 
 echo "$(uname -sm), $(nproc) processors, load $(cut -d' ' -f1 /proc/loadavg), $("$bin" --version), $(rg --version 2>/dev/null | head -1)"
 echo "$(wc -l <"$literals") literals, median of $runs, one thread"
-# Columns: the log, its size, coroner's seconds and peak, and of each peer its seconds and these divided by coroner's.
-printf '%-12s %6s %10s %8s %8s %6s %10s %6s\n' shape MB 'coroner s' 'peak MB' 'rg s' ratio 'hyperscan s' ratio
+# Columns: the log, its size, coroner's seconds and peak, its seconds from a pipe and these divided by the first, and of
+# each peer its seconds and these divided by coroner's.
+format='%-12s %6s %10s %8s %8s %6s %8s %6s %12s %6s\n'
+# shellcheck disable=SC2059
+printf "$format" shape MB 'coroner s' 'peak MB' 'piped s' ratio 'rg s' ratio 'hyperscan s' ratio
 for log in "$folder"/S*.log; do
-    rm -f "$folder/ours" "$folder/rg" "$folder/hyperscan"
+    rm -f "$folder/ours" "$folder/piped" "$folder/rg" "$folder/hyperscan"
     for _ in $(seq "$runs"); do
         seconds "$bin" "$log" >>"$folder/ours"
+        PIPED=$log seconds "$bin" >>"$folder/piped"
         if command -v rg >/dev/null; then seconds rg -j1 -c -F -f "$literals" "$log" >>"$folder/rg"; fi
         python3 benches/block_scan.py "$literals" "$log" >>"$folder/hyperscan"
     done
     ours=$(cut -d' ' -f1 "$folder/ours" | middle)
     peak=$(cut -d' ' -f2 "$folder/ours" | middle)
+    piped=$(cut -d' ' -f1 "$folder/piped" | middle)
     row="$(basename "$log" .log) $(($(wc -c <"$log") / 1000000)) $ours $peak"
+    row="$row $piped $(echo "$ours $piped" | awk '{ printf "%.2f", $2 / $1 }')"
     for peer in rg hyperscan; do
         [ -s "$folder/$peer" ] || { row="$row - -" && continue; }
         theirs=$(cut -d' ' -f1 "$folder/$peer" | middle)
         row="$row $theirs $(echo "$ours $theirs" | awk '{ printf "%.2f", $2 / $1 }')"
     done
-    # shellcheck disable=SC2086
-    printf '%-12s %6s %10s %8s %8s %6s %10s %6s\n' $row
+    # shellcheck disable=SC2086,SC2059
+    printf "$format" $row
 done
 
 # How much faster a large file is examined on two threads, and how much two programs get done at once: what the machine

@@ -136,9 +136,11 @@ impl Read for Feed {
         {
             self.begin(input, head)?;
         }
+        // More would have left the processor's cache before it is searched.
+        let most = buf.len().min(self.limits.block_bytes);
         let n = match &mut self.state {
             #[cfg(unix)]
-            State::Text(source) => source.read(buf),
+            State::Text(source) => source.read(buf.get_mut(..most).unwrap_or_default()),
             State::Blocks(blocks) => blocks.read(buf),
             _ => Ok(0),
         }?;
