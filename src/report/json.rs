@@ -3,6 +3,8 @@
 //! Owns the serialisation of the contract: all fields, in their order. Cleans strings like every other view,
 //! because `jq -r` prints them to terminals.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::model::Report;
@@ -57,14 +59,19 @@ fn write(mut value: Value, formatter: impl serde_json::ser::Formatter) -> String
 
 fn clean(value: &mut Value) {
     match value {
-        Value::String(s) => *s = text::safe_lines(s).into_owned(),
+        Value::String(s) => {
+            if let Cow::Owned(safe) = text::safe_lines(s) {
+                *s = safe;
+            }
+        }
         Value::Array(items) => items.iter_mut().for_each(clean),
         Value::Object(fields) => {
-            let taken = std::mem::take(fields);
-            fields.extend(taken.into_iter().map(|(name, mut value)| {
-                clean(&mut value);
-                (text::safe(&name).into_owned(), value)
-            }));
+            fields.values_mut().for_each(clean);
+            // Most names are the contract's own.
+            if fields.keys().any(|name| matches!(text::safe(name), Cow::Owned(_))) {
+                let taken = std::mem::take(fields).into_iter();
+                fields.extend(taken.map(|(name, value)| (text::safe(&name).into_owned(), value)));
+            }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
