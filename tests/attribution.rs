@@ -718,3 +718,24 @@ fn a_container_and_an_import_that_fail_come_before_everything_else() {
     let late = check("vllm/v1/worker/gpu_model_runner.py", "load_model");
     assert_eq!(phase(&late).as_deref(), Some("weight-load"));
 }
+
+#[test]
+fn a_traceback_of_a_labelled_process_ends_where_a_shortened_paste_goes_on_with_another_exception() {
+    let worker = "(Worker_TP6 pid=311) ERROR 11-20 08:00:47 [multiproc_executor.py:898]";
+    let log = [
+        "WorkerProc failed to start.",
+        "Traceback (most recent call last):",
+        "  File \"/usr/local/lib/python3.12/dist-packages/vllm/v1/worker/gpu_worker.py\", line 371, in load_model",
+        "    self.model_runner.load_model(load_dummy_weights=load_dummy_weights)",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB. GPU 2 has a total capacity of 79.18 GiB of which 1.06 GiB is free.",
+    ]
+    .map(|line| format!("{worker} {line}\n"))
+    .concat();
+    let wrapper = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n";
+    for gap in ["", "...\n", "[...]\n", "\n"] {
+        let report = report(&format!("{log}{gap}{wrapper}"));
+        let cause = report.cause.as_ref().map(|c| c.id.as_str());
+        assert_eq!(cause, Some("gpu-oom.weights"), "{gap:?}: {}", report.headline);
+        assert_eq!(root_process(&report).rank, Some(6), "{gap:?}");
+    }
+}

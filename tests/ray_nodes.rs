@@ -98,3 +98,51 @@ fn a_worker_is_one_process_in_the_drivers_output_and_in_its_own_file() {
         assert_eq!(report.root.as_ref().unwrap().place.node.as_deref(), Some(node));
     }
 }
+
+/// A head that waits for the GPUs of a node, and what `ray start` said on that node.
+fn kept_out(said: &str) -> Report {
+    let head = "\
+(APIServer pid=55) INFO 11-19 06:00:00 [api_utils.py:339]   █▄█▀ █     █     █     █  version 0.33.0
+(EngineCore pid=301) INFO 11-19 06:00:12 [core.py:114] Initializing a V1 LLM engine (v0.33.0) with config: model='/m/a', tensor_parallel_size=16
+(EngineCore pid=301) 2026-11-19 06:00:12,111	INFO worker.py:2013 -- Connecting to existing Ray cluster at address: 10.77.3.4:6379...
+(EngineCore pid=301) INFO 11-19 06:02:04 [ray_utils.py:230] Waiting for creating a placement group of specs for 70 seconds. specs=[{'GPU': 1.0, 'node:10.77.3.4': 0.001}, {'GPU': 1.0}]. Check `ray status` and `ray list nodes` to see if you have enough resources.
+(EngineCore pid=301) ERROR 11-19 06:30:14 [core.py:1231] EngineCore failed to start.
+(EngineCore pid=301) ERROR 11-19 06:30:14 [core.py:1231] Traceback (most recent call last):
+(EngineCore pid=301) ERROR 11-19 06:30:14 [core.py:1231]   File \"/usr/local/lib/python3.12/dist-packages/vllm/v1/executor/ray_utils.py\", line 250, in _wait_until_pg_ready
+(EngineCore pid=301) ERROR 11-19 06:30:14 [core.py:1231]     raise ValueError(
+(EngineCore pid=301) ERROR 11-19 06:30:14 [core.py:1231] ValueError: Cannot provide a placement group requiring 16 GPUs (placement_group_specs=[{'GPU': 1.0}]) within 1800 seconds.
+";
+    let start = format!("2026-11-19 05:59:40,120	INFO scripts.py:1231 -- Local node IP: 10.77.3.5\n{said}");
+    examine_texts(&[Text::new("node-a.log", head), Text::new("node-b.log", start)])
+}
+
+#[test]
+fn a_node_that_could_not_join_the_cluster_is_why_the_launch_finds_no_place() {
+    let raised = "Traceback (most recent call last):
+  File \"/usr/local/bin/ray\", line 8, in <module>
+    sys.exit(main())
+  File \"/usr/local/lib/python3.12/dist-packages/ray/scripts/scripts.py\", line 1200, in start
+";
+    let refused = "[2026-11-19 05:59:45,210 W 41 41] rpc_client.h:153: Failed to connect to GCS at address 10.77.3.4:6379 within 5 seconds.\n";
+    let gcs = format!(
+        "{refused}{raised}RuntimeError: Unable to connect to GCS (ray head) at 10.77.3.4:6379. Check that (1) Ray with matching version started successfully at the specified address\n"
+    );
+    let version = format!(
+        "{raised}RuntimeError: Version mismatch: The cluster was started with:\n    Ray: 2.60.0\n    Python: 3.12.3\nThis process on node 10.77.3.5 was started with:\n    Ray: 2.51.0\n    Python: 3.12.3\n"
+    );
+    for (said, cause) in [(&gcs, "ray.gcs-unreachable"), (&version, "ray.version-mismatch")] {
+        let report = kept_out(said);
+        assert_eq!(
+            report.cause.as_ref().map(|c| c.id.as_str()),
+            Some(cause),
+            "{}",
+            report.headline
+        );
+        let root = report.root.as_ref().unwrap();
+        assert_eq!(
+            root.place.node.as_deref(),
+            Some("node-b"),
+            "{cause}: whose traceback it is"
+        );
+    }
+}

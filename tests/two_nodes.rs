@@ -362,3 +362,73 @@ fn an_excerpt_of_nothing_but_the_drivers_errors_is_read() {
         assert_eq!((report.outcome, cause), (Outcome::Failed, Some("cuda.xid")), "{head:?}");
     }
 }
+
+#[test]
+fn the_kernels_pid_is_the_process_to_which_others_say_the_same_happened() {
+    let led = Node::leads(0).workers(30, 0).load(40, 0);
+    let joined = Node::joins(2).workers(30, 2).load(40, 2);
+    let raised = "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered";
+    let failed = joined
+        .clone()
+        .fails(65, "Worker_TP3 pid=303", "determine_available_memory", raised);
+    let crashed = joined.clone().say(
+        64,
+        "MainProcess pid=1",
+        "ERROR",
+        "[multiproc_executor.py:277] Worker proc VllmWorker-3 died unexpectedly (exit code: -11), shutting down executor.",
+    );
+    // Older versions do not say how it ended, and only one of the node's ranks has lines under its name.
+    let gone = Node::joins(2)
+        .workers(30, 2)
+        .say(
+            40,
+            "Worker_TP2 pid=302",
+            "INFO",
+            "[gpu_model_runner.py:5702] Starting to load model /m/a...",
+        )
+        .say(
+            40,
+            "Worker pid=303",
+            "INFO",
+            "[topk_topp_sampler.py:49] Using FlashInfer for top-p & top-k sampling.",
+        )
+        .say(
+            64,
+            "MainProcess pid=1",
+            "ERROR",
+            "[multiproc_executor.py:154] Worker proc VllmWorker-3 died unexpectedly, shutting down executor.",
+        );
+    for (node, line, cause, phase) in [
+        (
+            &failed,
+            "NVRM: Xid (PCI:0000:5d:00): 48, pid=88123, name=VLLM::Worker_TP, An uncorrectable double bit error (DBE) \
+             has been detected on GPU in the framebuffer at partition 4, subpartition 1.",
+            "cuda.ecc",
+            "memory-profile",
+        ),
+        (
+            &crashed,
+            "VLLM::Worker_TP[88123]: segfault at 18 ip 00007f3a1c5d2b10 sp 00007ffd3b1f0a40 error 4 in \
+             libnccl.so.2[7f3a1c400000+9a00000]",
+            "process.segfault",
+            "weight-load",
+        ),
+        (
+            &gone,
+            "Memory cgroup out of memory: Killed process 88123 (VLLM::Worker_TP) total-vm:98304000kB, \
+             anon-rss:65011712kB, file-rss:412kB, shmem-rss:12kB, UID:0 pgtables:242688kB oom_score_adj:0",
+            "host-mem.oom-killer",
+            "distributed-init",
+        ),
+    ] {
+        let kernel = Text::new("node-b.dmesg", format!("Nov 20 10:01:04 node-b kernel: {line}\n"));
+        let report = examine_texts(&[led.file("node-a.log"), node.file("node-b.log"), kernel]);
+        let (id, rank, on, _, _) = told(&report);
+        assert_eq!((id, rank, on), (cause, Some(3), Some("node-b")), "{}", report.headline);
+        assert_eq!(report.phase.as_deref(), Some(phase), "{cause}");
+        assert!(
+            report.processes.iter().all(|p| p.pid != Some(88123)),
+            "{cause}: one process, not two"
+        );
+    }
+}

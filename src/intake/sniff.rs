@@ -121,7 +121,9 @@ pub fn is_binary(head: &[u8]) -> bool {
     let hole = head.iter().take_while(|&&b| b == 0).count();
     let (_, head) = head.split_at(hole);
     let nuls = count(head, |b| b == 0);
-    let controls = count(head, |b| (b < 0x20 || b == 0x7f) && !matches!(b, 0 | 0x07..=0x0d | 0x1b));
+    let controls = count(head, |b| {
+        (b < 0x20 || b == 0x7f) && !matches!(b, 0 | 0x07..=0x0d | 0x1b)
+    });
     nuls * 10 > head.len() || controls * 20 > head.len()
 }
 

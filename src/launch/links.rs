@@ -1,6 +1,6 @@
 //! What ties two names of one process, or of one node, together.
 //!
-//! Owns the evidence for such ties: records that name both, a node's own address, and the kernel's kills. Never
+//! Owns the evidence for such ties: records that name both, a node's own address, and what the kernel tells. Never
 //! decides between several processes that fit: that is `processes`' work.
 
 use std::collections::HashMap;
@@ -9,22 +9,38 @@ use std::sync::Arc;
 use super::Source;
 use super::files::FileHint;
 use super::processes::Aliases;
-use crate::catalog::Catalog;
+use crate::catalog::schema::Role;
+use crate::catalog::{self, Catalog};
 use crate::event::{Event, ExitStatus, InputId, Speaker, Victim};
 use crate::time::Stamp;
 
 /// Lines over which a summary tells of one process.
 const RECORD: u64 = 2;
+/// Signals by which a process ends of its own fault: nobody sends them to clean up after another's failure.
+pub const CRASHES: [i32; 5] = [4, 6, 7, 8, 11];
 /// Seconds by which an end may be noticed before the kernel's clock says so, and after.
 const NOTICED: std::ops::Range<f64> = -30.0..600.0;
 
-/// A process that the kernel killed.
+/// What the kernel, or its driver of GPUs, says became of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It was killed.
+    Killed,
+    /// It ran into a fault of its own code.
+    Crashed,
+    /// Its GPU failed.
+    LostGpu,
+}
+
+/// A process that the kernel tells of.
 #[derive(Debug, Clone)]
-pub struct Killed {
+pub struct Stricken {
     /// Pid in the host's namespace.
     pub pid: i64,
     /// Name, possibly cut.
     pub label: Option<Arc<str>>,
+    /// What became of it.
+    pub fate: Fate,
     /// Where the kernel tells of it.
     pub input: InputId,
     /// Which kernel.
@@ -32,8 +48,8 @@ pub struct Killed {
     time: Option<Stamp>,
 }
 
-impl Killed {
-    /// Whether an end that was noticed at `time` can be this kill.
+impl Stricken {
+    /// Whether an end that was noticed at `time` can be of this process.
     pub fn fits(&self, time: Option<&Stamp>) -> bool {
         let after = time.zip(self.time.as_ref()).and_then(|(t, own)| t.seconds_since(own));
         // A zone that one of the two does not print makes the difference meaningless.
@@ -112,30 +128,61 @@ fn near(a: &Event, b: &Event) -> bool {
     b.place.line.abs_diff(a.place.line) <= RECORD && a.speaker == b.speaker
 }
 
-/// The processes that a kernel says it killed, each once.
-pub fn killed_by_kernel(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<Killed> {
-    let mut killed: Vec<Killed> = Vec::new();
+/// The processes that a kernel tells of, each once.
+pub fn stricken(catalog: &Catalog, sources: &[Arc<Source>]) -> Vec<Stricken> {
+    let mut stricken: Vec<Stricken> = Vec::new();
     for event in events(sources).filter(|e| is_kernel(catalog, e)) {
-        let Some(pid) = event.victim.pid else { continue };
-        let same = |k: &Killed| k.pid == pid && k.input == event.place.input && k.speaker == event.speaker;
-        if !killed.iter().any(same) {
-            killed.push(Killed {
+        let (Some(pid), Some(fate)) = (event.victim.pid, fate(catalog, event)) else {
+            continue;
+        };
+        let same = |k: &Stricken| k.pid == pid && k.input == event.place.input && k.speaker == event.speaker;
+        if !stricken.iter().any(same) {
+            stricken.push(Stricken {
                 pid,
-                speaker: event.speaker.clone(),
                 label: event.victim.label.clone(),
+                fate,
                 input: event.place.input,
+                speaker: event.speaker.clone(),
                 time: event.place.time.clone(),
             });
         }
     }
-    killed
+    stricken
 }
 
-/// What parents and agents tell of processes that ended by SIGKILL.
-pub fn ended_by_sigkill<'s>(catalog: &Catalog, sources: &'s [Arc<Source>]) -> impl Iterator<Item = &'s Event> {
-    events(sources)
-        .filter(|e| !is_kernel(catalog, e) && e.exit == Some(ExitStatus::Signal(9)))
-        .filter(|e| !e.victim.is_empty())
+fn fate(catalog: &Catalog, event: &Event) -> Option<Fate> {
+    let cause = catalog.signature(event.signature)?.def.cause.as_deref()?;
+    match catalog::family(cause) {
+        "host-mem" => Some(Fate::Killed),
+        "cuda" => Some(Fate::LostGpu),
+        "process" => Some(Fate::Crashed),
+        _ => None,
+    }
+}
+
+/// What others than the kernel tell of processes to which such things happened: parents and agents of their ends, which
+/// may not say how, and each process of its own GPU.
+pub fn told_by_others<'s>(
+    catalog: &'s Catalog,
+    sources: &'s [Arc<Source>],
+) -> impl Iterator<Item = (&'s Event, &'static [Fate])> {
+    let ended = |event: &Event| {
+        let role = catalog.signature(event.signature).map(|s| s.def.role);
+        role == Some(Role::Exit) && !event.victim.is_empty()
+    };
+    let told = move |event: &Event| -> &'static [Fate] {
+        match event.exit.filter(|_| !event.victim.is_empty()) {
+            Some(ExitStatus::Signal(9) | ExitStatus::Gone) => &[Fate::Killed],
+            Some(ExitStatus::Signal(signal)) if CRASHES.contains(&signal) => &[Fate::Crashed],
+            None if ended(event) => &[Fate::Killed, Fate::Crashed],
+            _ if event.speaker.explicit && fate(catalog, event) == Some(Fate::LostGpu) => &[Fate::LostGpu],
+            _ => &[],
+        }
+    };
+    let others = events(sources).filter(|e| !is_kernel(catalog, e));
+    others
+        .map(move |event| (event, told(event)))
+        .filter(|(_, fates)| !fates.is_empty())
 }
 
 /// Settings that give a launch more than one rank.

@@ -464,7 +464,7 @@ impl Processes {
             if process.role != ProcessRole::RayDaemon {
                 process.role = process.role.max(ProcessRole::Worker);
             }
-            process.rank = victim.rank;
+            process.rank = victim.rank.or_else(|| executor_rank(victim.label.as_deref()));
         }
         self.link_ranks();
         self.name();
@@ -636,9 +636,13 @@ fn executor_rank(label: Option<&str>) -> Option<u32> {
 
 /// Kernel and Ray cut process names; a cut one is a prefix of the whole.
 pub(crate) fn same_label(own: &str, told: &str) -> bool {
-    let own = own.trim_start_matches("VLLM::").trim_start_matches("ray::");
-    let told = told.trim_start_matches("VLLM::").trim_start_matches("ray::");
+    let (own, told) = (bare_label(own), bare_label(told));
     own == told || told.len() >= 8 && own.starts_with(told)
+}
+
+/// A name without whose process it is.
+fn bare_label(name: &str) -> &str {
+    name.trim_start_matches("VLLM::").trim_start_matches("ray::")
 }
 
 fn role_of(speaker: &Speaker, file: &FileHint) -> ProcessRole {

@@ -10,10 +10,8 @@ use super::failure::{Failure, Worth};
 use crate::catalog::Catalog;
 use crate::event::{Exception, ExitStatus, Fact, TracebackKind};
 use crate::launch::Launches;
+use crate::launch::links::CRASHES;
 use crate::launch::processes::{Process, ProcessId, ProcessRole, same_label};
-
-/// Signals by which a process ends of its own fault: nobody sends them to clean up after another's failure.
-const CRASHES: [i32; 5] = [4, 6, 7, 8, 11];
 
 /// Programs that tell of a launch's death from outside and may not say whom it hit.
 pub(super) const OBSERVERS: [&str; 3] = ["kernel", "k8s", "slurm"];
@@ -70,9 +68,17 @@ fn owner(catalog: &Catalog, launches: &Launches, failures: &[Failure], root: usi
             &|e| matches!(e, ExitStatus::Signal(s) if CRASHES.contains(&s)),
         ),
     };
-    only(reported)
-        .or_else(|| only(stated(launches, failures, failure)))
-        .or_else(|| lone_speaker(catalog, launches, failure))
+    let here = |id: &ProcessId| {
+        let nodes = launches
+            .processes
+            .node(*id)
+            .zip(launches.processes.node(failure.process));
+        nodes.is_none_or(|(a, b)| a == b)
+    };
+    let only_here = |ids: BTreeSet<ProcessId>| only(ids.into_iter().filter(here).collect());
+    only_here(reported)
+        .or_else(|| only_here(stated(launches, failures, failure)))
+        .or_else(|| lone_speaker(catalog, launches, failure).filter(here))
 }
 
 /// Failures told by another process than the one they happened in.

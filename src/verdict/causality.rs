@@ -63,6 +63,7 @@ pub fn root(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> Opt
     let best = first_stated(failures, best);
     let best = not_retold(launches, failures, best);
     let best = died_first(launches, failures, best);
+    let best = kept_out(launches, failures, best);
     let first = left_first(launches, failures, best).or_else(|| cut_first(launches, failures, best));
     Some(first.unwrap_or(best))
 }
@@ -150,6 +151,22 @@ fn died_first(launches: &Launches, failures: &[Failure], best: usize) -> usize {
         killed && !f.survived && launches.in_known_order(f.event, chosen.event)
     };
     failures.iter().take(best).position(died).unwrap_or(best)
+}
+
+/// The failure of a node to join the cluster before what the cluster then lacked: with its devices the launch would have
+/// found its place.
+fn kept_out(launches: &Launches, failures: &[Failure], best: usize) -> usize {
+    let short = |f: &&Failure| f.cause.as_deref() == Some("ray.insufficient-resources");
+    let Some(chosen) = failures.get(best).filter(short) else {
+        return best;
+    };
+    let node = |f: &Failure| launches.processes.node(f.process);
+    let elsewhere = |f: &Failure| node(f).zip(node(chosen)).is_some_and(|(a, b)| a != b);
+    let kept_out = |f: &Failure| {
+        let joining = matches!(f.cause.as_deref(), Some("ray.gcs-unreachable" | "ray.version-mismatch"));
+        joining && !f.survived && elsewhere(f) && launches.in_known_order(f.event, chosen.event)
+    };
+    failures.iter().take(best).position(kept_out).unwrap_or(best)
 }
 
 /// The end of the rank that left, where the best root only says that a peer is gone: a rank that is told to have ended

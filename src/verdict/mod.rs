@@ -14,8 +14,8 @@ pub mod preamble;
 pub mod ready;
 pub mod shutdown;
 
-use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
+use crate::catalog::{self, Catalog};
 use crate::event::{Exception, Fact, TracebackKind};
 use crate::launch::Launches;
 use crate::report::model::Outcome;
@@ -107,7 +107,16 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
     let cause = root.cause.clone().unwrap_or_else(|| unnamed.to_owned());
     // An observer's line names no phase: what its victim printed on its way down does.
     let aftermath = || failures.iter().skip(root_index + 1).filter(|f| f.traceback.is_some());
-    verdict.phase = root.phase.clone().or_else(|| aftermath().find_map(|f| f.phase.clone()));
+    // Where its own traceback says the same, that knows the phase best.
+    let own = aftermath()
+        .filter(|_| root.process != root.teller && root.phase_basis < PhaseBasis::Text)
+        .find(|f| {
+            let same = f.cause.as_deref().map(catalog::family) == root.cause.as_deref().map(catalog::family);
+            f.process == root.process && same && f.phase_basis >= PhaseBasis::Text
+        });
+    let own = own.and_then(|f| f.phase.clone());
+    let own = own.or_else(|| root.phase.clone());
+    verdict.phase = own.or_else(|| aftermath().find_map(|f| f.phase.clone()));
     verdict.explained = (0..failures.len())
         .filter_map(|i| causality::explained(catalog, launches, failures, root_index, i).map(|r| (i, r)))
         .collect();

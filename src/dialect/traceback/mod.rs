@@ -114,6 +114,8 @@ struct Open<P> {
     /// The next traceback is nested in the exception line above (Ray's remote header, exception groups).
     nested: bool,
     opened_by_log: bool,
+    /// Lines below the first one carry its prefix too, so that what has none is hardly a part of it.
+    prefixed: bool,
     touched: u64,
     bytes: usize,
 }
@@ -201,6 +203,11 @@ impl<P: Clone> Assembler<P> {
         } else {
             Taken::Adopted
         };
+        open.prefixed |= own && !bare;
+        if open.prefixed && taken == Taken::Adopted && open.state == State::Message && ends_message(text) {
+            self.close(target, out);
+            return Taken::No;
+        }
         open.touched = line.no;
         match step(open, text, line, place, ends) {
             Step::Kept => taken,
@@ -345,6 +352,7 @@ impl<P: Clone> Assembler<P> {
             flat: false,
             nested: false,
             opened_by_log: line.logged,
+            prefixed: false,
             touched: line.no,
             bytes: 0,
         };
@@ -394,6 +402,14 @@ impl<P: Clone> Assembler<P> {
             out.push(open.block);
         }
     }
+}
+
+/// Whether a line without the prefix of the message above begins something else: another exception, or what is left out
+/// of a shortened paste.
+fn ends_message(text: &str) -> bool {
+    let left_out = text.trim().trim_matches(['[', ']', '(', ')', '<', '>']);
+    let dots = !left_out.is_empty() && left_out.chars().all(|c| matches!(c, '.' | '…' | ' '));
+    dots || exception_line(text).is_some_and(|(kind, _)| looks_like_error(kind))
 }
 
 #[cfg(test)]

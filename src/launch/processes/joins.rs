@@ -1,6 +1,6 @@
 //! Several entries of the table that are one process.
 //!
-//! Owns the joining of entries by rank, by records that name both, and by the kernel's kills. Where several could be
+//! Owns the joining of entries by rank, by records that name both, and by what the kernel tells. Where several could be
 //! meant, none is.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use super::super::names::is_of_launches;
 use super::super::{Source, links};
-use super::{Process, ProcessId, ProcessRole, Processes, Teller, same_label};
+use super::{Process, ProcessId, ProcessRole, Processes, Teller, bare_label, executor_rank, same_label};
 use crate::catalog::Catalog;
-use crate::event::{Coords, Victim};
+use crate::event::{Coords, Event, Victim};
 use crate::time::Stamp;
 
 impl Processes {
@@ -108,64 +108,90 @@ impl Processes {
         first
     }
 
-    /// The kernel counts processes of a container otherwise than the container does. Its victim is the one process
-    /// that is told to have ended by SIGKILL, or the one that has the name it gives; where several could be meant, none.
+    /// The kernel counts processes of a container otherwise than the container does. Whom it tells of is the one process
+    /// that has the name it gives, or the one to which, as others tell, the same happened; where several could be meant,
+    /// none.
     pub(super) fn link_kernel_pids(&mut self, catalog: &Catalog, sources: &[Arc<Source>]) {
-        let killed: Vec<(links::Killed, Option<Arc<str>>)> = links::killed_by_kernel(catalog, sources)
+        let stricken: Vec<(links::Stricken, Option<Arc<str>>)> = links::stricken(catalog, sources)
             .into_iter()
-            .map(|kill| {
-                let kernel = self.by_speaker.get(&(kill.input, kill.speaker.clone()));
+            .map(|told| {
+                let kernel = self.by_speaker.get(&(told.input, told.speaker.clone()));
                 let node = kernel.and_then(|id| self.observed_node(*id)).cloned();
-                (kill, node)
+                (told, node)
             })
             .collect();
-        let there = |p: &Process, node: &Option<Arc<str>>| node.is_none() || p.node.is_none() || p.node == *node;
-        let known = |(kill, node): &&(links::Killed, Option<Arc<str>>)| {
-            self.list.iter().any(|p| p.pid == Some(kill.pid) && there(p, node))
+        let known = |(told, node): &&(links::Stricken, Option<Arc<str>>)| {
+            self.list
+                .iter()
+                .any(|p| p.pid == Some(told.pid) && there(p, node.as_ref()))
         };
-        let unknown: Vec<_> = killed.iter().filter(|k| !known(k)).collect();
+        let unknown: Vec<_> = stricken.iter().filter(|told| !known(told)).collect();
         if unknown.is_empty() {
             return;
         }
-        let dead: Vec<(ProcessId, Option<Stamp>)> = links::ended_by_sigkill(catalog, sources)
-            .filter_map(|e| {
-                let mut victim = e.victim.clone();
-                victim.node = victim.node.or_else(|| self.get(self.of(e)).node.clone());
-                Some((self.find_or_add(&victim, e.place.input.into())?, e.place.time.clone()))
-            })
+        let others: Vec<(ProcessId, &[links::Fate], Option<Stamp>)> = links::told_by_others(catalog, sources)
+            .filter_map(|(event, fates)| Some((self.whom(event)?, fates, event.place.own_stamp().cloned())))
             .collect();
-        let known_dead: BTreeSet<ProcessId> = dead
-            .iter()
-            .map(|(id, _)| *id)
-            .filter(|id| !killed.iter().any(|(k, _)| self.get(*id).pid == Some(k.pid)))
-            .collect();
-        for (kill, node) in &unknown {
-            let scope = self.scope(kill.input);
-            let mut by_name: Vec<ProcessId> = self.named_like(kill);
-            by_name.retain(|id| there(self.get(*id), node));
-            let known_dead: Vec<ProcessId> = (known_dead.iter().copied())
-                .filter(|id| self.get(*id).may_be_of(scope) && there(self.get(*id), node))
-                .collect();
-            let target = match by_name.as_slice() {
-                [only] => Some(*only),
-                _ if unknown.len() == 1
-                    && known_dead.len() == 1
-                    && kill.label.as_deref().is_none_or(is_of_launches) =>
-                {
-                    let only = known_dead.first().copied();
-                    only.filter(|id| dead.iter().all(|(d, time)| d != id || kill.fits(time.as_ref())))
+        for (told, node) in &unknown {
+            let scope = self.scope(told.input);
+            let may_be = |id: &ProcessId| {
+                let process = self.get(*id);
+                let other = || stricken.iter().any(|(s, _)| process.pid == Some(s.pid));
+                process.may_be_of(scope) && there(process, node.as_ref()) && !other()
+            };
+            let named: Vec<ProcessId> = self.named_like(told).into_iter().filter(may_be).collect();
+            let alike = unknown.iter().filter(|(o, n)| o.fate == told.fate && n == node).count();
+            let target = match named.as_slice() {
+                [only] if !self.is_numbered(*only, told) => Some(*only),
+                // Several are told of, and no name says which is which.
+                _ if alike > 1 || !told.label.as_deref().is_none_or(is_of_launches) => None,
+                _ => {
+                    let fits = |(id, fates, time): &&(ProcessId, &[links::Fate], Option<Stamp>)| {
+                        let name = named.is_empty() || named.contains(id) || self.may_be_called(*id, told);
+                        fates.contains(&told.fate) && told.fits(time.as_ref()) && may_be(id) && name
+                    };
+                    let ids: BTreeSet<usize> = others.iter().filter(fits).map(|(id, ..)| id.0).collect();
+                    only(ids.into_iter()).map(ProcessId)
                 }
-                _ => None,
             };
             if let Some(id) = target {
-                self.host_pids.insert((node.clone(), kill.pid), id);
+                self.host_pids.insert((node.clone(), told.pid), id);
             }
         }
     }
 
+    /// Whether its name, as far as its own lines tell it, is not the one that the kernel gives, but may have become it:
+    /// `Worker`, later `Worker_TP3`, is `VllmWorker-3` to its parent.
+    fn may_be_called(&self, id: ProcessId, told: &links::Stricken) -> bool {
+        let Some(own) = self.get(id).label.as_deref() else {
+            return false;
+        };
+        let name = told.label.as_deref().map(bare_label);
+        executor_rank(Some(own)).is_some() || name.is_some_and(|name| name.starts_with(own))
+    }
+
+    /// Whether the kernel cut the number off that tells processes of one name apart.
+    fn is_numbered(&self, id: ProcessId, told: &links::Stricken) -> bool {
+        let own = self.get(id).label.as_deref().unwrap_or("");
+        let name = told.label.as_deref().map(bare_label).unwrap_or("");
+        let rest = own.strip_prefix(name).unwrap_or("");
+        !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit())
+    }
+
+    /// The process that an event tells of, its own where it names no other.
+    fn whom(&mut self, event: &Event) -> Option<ProcessId> {
+        let own = self.of(event);
+        if event.victim.is_empty() {
+            return Some(own);
+        }
+        let mut victim = event.victim.clone();
+        victim.node = victim.node.or_else(|| self.get(own).node.clone());
+        self.find_or_add(&victim, event.place.input.into())
+    }
+
     /// The processes whose own label is the name that the kernel gives. `python` is nobody's name.
-    fn named_like(&self, kill: &links::Killed) -> Vec<ProcessId> {
-        let Some(name) = kill.label.as_deref() else {
+    fn named_like(&self, told: &links::Stricken) -> Vec<ProcessId> {
+        let Some(name) = told.label.as_deref() else {
             return Vec::new();
         };
         let all = self
@@ -173,8 +199,7 @@ impl Processes {
             .iter()
             .enumerate()
             .filter(|(_, p)| !p.absorbed && p.role.is_engine());
-        let scope = self.scope(kill.input);
-        let fits = |p: &Process| p.may_be_of(scope) && p.label.as_deref().is_some_and(|own| same_label(own, name));
+        let fits = |p: &Process| p.label.as_deref().is_some_and(|own| same_label(own, name));
         all.filter(|(_, p)| fits(p)).map(|(i, _)| ProcessId(i)).collect()
     }
 
@@ -380,6 +405,11 @@ fn take(kept: &mut Process, gone: Process) {
         (Some(a), Some(b)) => Some(if before(&a, &b) { b } else { a }),
         (a, b) => a.or(b),
     };
+}
+
+/// Whether a process can be on a node.
+fn there(process: &Process, node: Option<&Arc<str>>) -> bool {
+    node.is_none() || process.node.is_none() || process.node.as_ref() == node
 }
 
 fn only(mut found: impl Iterator<Item = usize>) -> Option<usize> {
