@@ -172,3 +172,82 @@ fn a_death_that_is_known_to_come_first_goes_before_the_transport_that_missed_it(
         assert_eq!(report.cause.as_ref().unwrap().id, cause, "{at}");
     }
 }
+
+/// An MPI job of two nodes whose ranks join, and what mpirun says of its end.
+fn mpi_job(end: &str) -> Text {
+    let mut log = String::new();
+    for rank in 0..4 {
+        let (node, pid, device) = (["c1", "c2"][rank / 2], 7100 + rank, rank % 2);
+        log += &format!(
+            "[1,{rank}]<stdout>:{node}:{pid}:{pid} [{device}] NCCL INFO Bootstrap: Using eth0:10.8.0.{}<0>\n\
+             [1,{rank}]<stdout>:{node}:{pid}:7900 [{device}] NCCL INFO ncclCommInitRankConfig comm 0x55d rank {rank} nranks 4 cudaDev {device} nvmlDev {device} busId 1b000 commId 0x7a1f - Init START\n",
+            rank / 2 + 1,
+        );
+    }
+    Text::new("job.out", log + end)
+}
+
+#[test]
+fn mpirun_names_the_rank_that_ended_and_how_in_every_form() {
+    let said = [
+        "Primary job  terminated normally, but 1 process returned\na non-zero exit code. Per user-direction, the job has been aborted.\n\
+         mpirun noticed that process rank 3 with PID 7103 on node c2 exited on signal 9 (Killed).\n",
+        "prterun noticed that process rank 3 with PID 7103 on node c2 exited on\nsignal 9 (Killed).\n",
+        "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 7103 RUNNING AT c2\n=   EXIT CODE: 9\n\
+         =   CLEANING UP REMAINING PROCESSES\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n",
+        "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   RANK 3 PID 7103 RUNNING AT c2\n=   KILLED BY SIGNAL: 9 (Killed)\n",
+    ];
+    for end in said {
+        let report = examine_texts(&[mpi_job(end)]);
+        let killed = (
+            Some("process.sigkill"),
+            Some("distributed-init"),
+            Some(3),
+            Some("signal 9"),
+        );
+        assert_eq!(told(&report), killed, "{end}");
+        assert_eq!(report.root.unwrap().place.node.as_deref(), Some("c2"), "{end}");
+    }
+}
+
+#[test]
+fn mpi_s_own_signal_handler_names_rank_signal_and_library() {
+    let report = examine_texts(&[mpi_job(
+        "[1,3]<stderr>:[c2:07103] *** Process received signal ***\n\
+         [1,3]<stderr>:[c2:07103] Signal: Segmentation fault (11)\n\
+         [1,3]<stderr>:[c2:07103] Failing at address: 0x18\n\
+         [1,3]<stderr>:[c2:07103] [ 0] /lib/x86_64-linux-gnu/libc.so.6(+0x42520)[0x7f2b9e842520]\n\
+         [1,3]<stderr>:[c2:07103] [ 1] /usr/lib/libnccl.so.2(+0x6a3b0)[0x7f2b9f66a3b0]\n\
+         [1,3]<stderr>:[c2:07103] *** End of error message ***\n\
+         mpirun noticed that process rank 3 with PID 7103 on node c2 exited on signal 11 (Segmentation fault).\n",
+    )]);
+    let crashed = (
+        Some("process.segfault"),
+        Some("distributed-init"),
+        Some(3),
+        Some("signal 11"),
+    );
+    assert_eq!(told(&report), crashed);
+    assert_eq!(
+        report.headline,
+        "Rank 3 (c2) crashed with a segmentation fault in libnccl.so.2"
+    );
+    assert!(report.next_evidence.iter().all(|e| !e.command.contains("segfault")));
+}
+
+#[test]
+fn a_rank_that_ended_by_a_code_of_its_own_is_named_by_mpirun() {
+    for end in [
+        "mpirun detected that one or more processes exited with non-zero status, thus causing\nthe job to be terminated. The first process to do so was:\n\n  Process name: [[5311,1],3]\n  Exit code:    2\n",
+        "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD\nwith errorcode 2.\n",
+    ] {
+        let report = examine_texts(&[mpi_job(end)]);
+        let ended = (
+            Some("unknown.silent"),
+            Some("distributed-init"),
+            Some(3),
+            Some("exit 2"),
+        );
+        assert_eq!(told(&report), ended, "{end}");
+    }
+}

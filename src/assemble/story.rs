@@ -110,7 +110,9 @@ fn failed(
     let who = subject.or_else(|| root.map(|f| who(f, launches)));
     let who = who.unwrap_or_else(|| "The launch".to_owned());
     let what = def.map_or_else(|| format!("failed: {}", cause.title), |d| d.headline.clone());
-    let mut headline = format!("{who} {what}");
+    let place = root.and_then(|f| crash_library(launches, verdict, f));
+    let place = place.map_or_else(String::new, |library| format!(" in {library}"));
+    let mut headline = format!("{who} {what}{place}");
     if cause.id.starts_with("unknown.")
         && let Some(exception) = root.and_then(|f| crate::verdict::exception_of(launches, f))
     {
@@ -152,6 +154,20 @@ fn failed(
         headline: cut(&headline, HEADLINE),
         text: sentences.join(" "),
     }
+}
+
+/// The library in which native code crashed, as the root or another report of the same crash names it.
+fn crash_library<'l>(launches: &'l Launches, verdict: &Verdict, root: &Failure) -> Option<&'l str> {
+    let named = |f: &Failure| {
+        let event = &launches.events.get(f.event)?.event;
+        let setting = event.settings.iter().find(|(name, _)| &**name == "crash_library");
+        setting.map(|(_, library)| &**library)
+    };
+    let same = verdict
+        .failures
+        .iter()
+        .filter(|f| f.cause.is_some() && f.cause == root.cause);
+    named(root).or_else(|| same.into_iter().find_map(named))
 }
 
 /// How many reports of the failure there are beside the root. What several inputs hold of one process, as a node's log

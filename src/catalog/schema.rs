@@ -187,7 +187,7 @@ pub struct SignatureDef {
 }
 
 /// Programs that only tell of others, as the catalog names them.
-const OBSERVERS: &[&str] = &["kernel", "k8s", "slurm", "systemd", "docker", "earlyoom"];
+const OBSERVERS: &[&str] = &["kernel", "k8s", "slurm", "systemd", "docker", "earlyoom", "mpi"];
 
 impl SignatureDef {
     /// Whether a kernel or a supervisor says it, which tells of other processes.

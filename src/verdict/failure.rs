@@ -421,8 +421,18 @@ fn victim_of(catalog: &Catalog, launches: &Launches, index: usize, placed: &Plac
         Some("kernel") if victim.node.is_none() => {
             victim.node = launches.processes.observed_node(placed.process).cloned();
         }
-        // Slurm counts its tasks; an engine that one of them starts counts its own workers.
+        // Slurm and mpirun count their tasks; an engine that one of them starts counts its own workers. The ranks of a
+        // program for MPI are mpirun's.
         Some("slurm") if launches.processes.all().iter().any(names_itself) => victim.rank = None,
+        Some("mpi")
+            if launches
+                .processes
+                .all()
+                .iter()
+                .any(|p| names_itself(p) && p.label.is_some()) =>
+        {
+            victim.rank = None;
+        }
         _ => {}
     }
     if victim.node.is_some() && victim.pid.is_none() {

@@ -107,6 +107,10 @@ impl Reader<'_> {
                 victim.label = victim.label.take().or(captured.victim.label);
             }
             victim.node = victim.node.take().or(captured.victim.node);
+            victim.rank = victim.rank.or(captured.victim.rank);
+            // What comes later is nearer: a signal that stands below the code it was turned into.
+            earlier.exit = captured.exit.or(earlier.exit);
+            earlier.settings.extend(captured.settings);
             return Said::New;
         }
         let place = place(self.input, record, head, self.last_stamp.clone());
