@@ -224,6 +224,75 @@ fn an_allocation_is_named_after_what_it_was_for() {
     }
 }
 
+/// A traceback of vLLM's worker through these functions of its model runner.
+fn in_runner(functions: &[&str]) -> String {
+    let head = "(Worker_TP2 pid=722) ERROR 11-20 08:00:00 [multiproc_executor.py:949]";
+    let mut log = format!("{head} WorkerProc hit an exception.\n{head} Traceback (most recent call last):\n");
+    for function in functions {
+        log += &format!(
+            "{head}   File \"/usr/lib/python3.12/dist-packages/vllm/v1/worker/gpu_model_runner.py\", line 10, in {function}\n\
+             {head}     self.run()\n"
+        );
+    }
+    log + &format!(
+        "{head} torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 48.00 MiB. GPU 2 has a total capacity of \
+         79.10 GiB of which 1.00 MiB is free.\n"
+    )
+}
+
+#[test]
+fn a_dummy_run_is_of_the_phase_that_called_for_it() {
+    let sized = "(Worker_TP2 pid=722) INFO 11-20 07:59:50 [gpu_worker.py:400] Available KV cache memory: 12.01 GiB\n\
+                 (EngineCore pid=640) INFO 11-20 07:59:51 [kv_cache_utils.py:1200] GPU KV cache size: 314,320 tokens\n\
+                 (Worker_TP2 pid=722) Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):   0%|          | 0/51\n";
+    for (before, functions, expected) in [
+        ("", &["_dummy_run"][..], "gpu-oom.profile"),
+        ("", &["profile_run", "_dummy_run"], "gpu-oom.profile"),
+        ("", &["_warmup_and_capture", "_dummy_run"], "gpu-oom.graph-capture"),
+        (
+            "",
+            &["_capture_cudagraphs", "_warmup_and_capture", "_dummy_run"],
+            "gpu-oom.graph-capture",
+        ),
+        (
+            "",
+            &["compile_or_warm_up_model", "_capture_cudagraphs"],
+            "gpu-oom.graph-capture",
+        ),
+        (sized, &["_dummy_run"], "gpu-oom.graph-capture"),
+    ] {
+        let cause = report(&format!("{before}{}", in_runner(functions))).cause.map(|c| c.id);
+        assert_eq!(cause.as_deref(), Some(expected), "{functions:?} after {before:?}");
+    }
+}
+
+#[test]
+fn torchs_allocator_serves_a_communicator_only_where_its_code_asks() {
+    let job = |file: &str, function: &str, error: &str| {
+        format!(
+            "INFO 06-20 11:00:02 [infer.py:44] init_process_group rank=1 world=2 master=xe-a:29400\n\
+             [rank1]: Traceback (most recent call last):\n[rank1]:   File \"/home/ml/infer.py\", line 88, in <module>\n\
+             [rank1]:     main()\n[rank1]:   File \"{file}\", line 52, in {function}\n[rank1]:     w = torch.empty(shape)\n\
+             [rank1]: {error}\n"
+        )
+    };
+    let torchs = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB. GPU 3 has a total capacity of 79.11 GiB of which 112.00 MiB is free.";
+    let symmetric = "/opt/venv/lib/python3.12/site-packages/torch/distributed/_symmetric_memory/__init__.py";
+    for (file, function, error, expected) in [
+        ("/home/ml/infer.py", "build", torchs, "gpu-oom.other"),
+        (symmetric, "empty", torchs, "gpu-oom.nccl"),
+        (
+            "/home/ml/infer.py",
+            "build",
+            "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:94, unhandled cuda error, NCCL version 2.27.5\n[rank1]: ncclUnhandledCudaError: Call to CUDA function failed.\n[rank1]: Last error:\n[rank1]: Cuda failure 2 'out of memory'",
+            "gpu-oom.nccl",
+        ),
+    ] {
+        let cause = report(&job(file, function, error)).cause.map(|c| c.id);
+        assert_eq!(cause.as_deref(), Some(expected), "{function} {error}");
+    }
+}
+
 /// A training job is at its work from its first step on, and never ready: ended before its end, it has failed.
 #[test]
 fn a_training_job_that_is_ended_at_a_step_failed_at_its_work() {

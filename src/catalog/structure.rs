@@ -137,7 +137,7 @@ impl Structure {
             cause: place.map(|p| p.cause.clone()),
             ..Site::default()
         };
-        let (mut fallback, mut deferred) = (None, false);
+        let (mut fallback, mut deferred): (Option<&FrameDef>, bool) = (None, false);
         for row in frames.iter().rev().filter_map(|f| self.frame(f)) {
             site.family = site.family.or_else(|| row.family.clone());
             site.oom = site.oom.or_else(|| row.oom.clone());
@@ -149,8 +149,9 @@ impl Structure {
                 return site;
             }
             deferred = true;
-            if !row.phase.is_empty() {
-                fallback.get_or_insert_with(|| row.phase.clone());
+            // A caller in the same module knows what the step was for; one further out may be any.
+            if !row.phase.is_empty() && fallback.is_none_or(|inner| inner.module == row.module) {
+                fallback = Some(row);
             }
         }
         site.deferred = deferred;
@@ -162,7 +163,7 @@ impl Structure {
                 .find_map(|f| self.phase_of_method(&f.function))
                 .map(ToOwned::to_owned)
         };
-        site.phase = by_name().or(fallback);
+        site.phase = by_name().or_else(|| fallback.map(|row| row.phase.clone()));
         site
     }
 

@@ -96,7 +96,10 @@ pub fn place(
             PhaseBasis::Marker,
         )
     } else if let Some(phase) = failure.site.phase.clone() {
-        (Some(phase), PhaseBasis::Frame)
+        // What several phases call says no more than that it was one of them: a later one that was announced counts.
+        let later = |marker: &&String| failure.site.deferred && engine.tier(marker) > engine.tier(&phase);
+        let announced = marker.as_ref().filter(later).cloned();
+        (Some(announced.unwrap_or(phase)), PhaseBasis::Frame)
     } else if let Some(phase) = text {
         (Some(phase), PhaseBasis::Text)
     } else if let Some(phase) = marker.filter(|p| !teller_is_observer && !silent && had_work(p)) {
@@ -227,6 +230,9 @@ fn resolve_by_phase(failure: &mut Failure, with_sizes: bool, unsure: bool) {
     let cause = match failure.phase.as_deref() {
         _ if unsure => UNPLACED,
         Some("process-start" | "config" | "cluster-join" | "device-init") => "gpu-oom.context",
+        // Sizes are torch's: its allocator serves whatever follows the last marker, and communicators only where the code
+        // that asked is theirs.
+        Some("distributed-init") if with_sizes && failure.phase_basis < PhaseBasis::Text => UNPLACED,
         Some("distributed-init") => "gpu-oom.nccl",
         Some("model-fetch" | "weight-load") => "gpu-oom.weights",
         Some("memory-profile") => "gpu-oom.profile",
