@@ -739,3 +739,113 @@ fn the_other_nodes_come_before_the_time_limit() {
     );
     assert_eq!(first(&alone).0, "engine-ready-timeout");
 }
+
+#[test]
+fn a_connection_that_the_other_side_closed_sends_to_the_other_side() {
+    let gloo = vllm(
+        "{'tensor_parallel_size': 2}",
+        "",
+        "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:538] Connection closed by peer [10.4.0.13]:41200",
+    );
+    assert_eq!(cause(&gloo), "dist.gloo");
+    assert!(
+        gloo.headline
+            .ends_with("lost the connection of its Gloo (CPU) group to 10.4.0.13"),
+        "{}",
+        gloo.headline
+    );
+    assert_eq!(ids(&gloo)[0], "read-other-side");
+    assert!(
+        commands(&gloo).iter().all(|c| !c.contains("getent")),
+        "{:?}",
+        commands(&gloo)
+    );
+    let store = report(
+        "W0621 04:10:00.100000 900 torch/distributed/elastic/rendezvous/dynamic_rendezvous.py:1292] The node 'na_900_0' has failed to send a keep-alive heartbeat to the rendezvous 'job7' due to an error of type RendezvousConnectionError.\n\
+         Traceback (most recent call last):\n  File \"/opt/venv/bin/torchrun\", line 8, in <module>\n    sys.exit(main())\n\
+         torch.distributed.DistNetworkError: failed to recv, got 0 bytes\n",
+    );
+    assert_eq!(cause(&store), "dist.store-unreachable");
+    assert!(store.story.contains("had been reached"), "{}", store.story);
+    assert_eq!(ids(&store)[0], "read-store-keeper");
+    // A store that was never reached is another matter.
+    let never = report(
+        "Traceback (most recent call last):\n  File \"/opt/venv/bin/torchrun\", line 8, in <module>\n    sys.exit(main())\n\
+         torch.distributed.DistNetworkError: The client socket has timed out after 60000ms while trying to connect to (10.1.0.2, 29500).\n",
+    );
+    assert_eq!(ids(&never)[0], "check-master-address");
+}
+
+#[test]
+fn the_story_is_that_of_the_line_and_not_of_its_cause_in_general() {
+    let args = "[2026-02-02 02:00:02] server_args=ServerArgs(model_path='/m/a', tp_size=16, dist_init_addr='10.2.0.1:5000', nnodes=2, node_rank=1)\n";
+    let node_1 = report(&format!(
+        "{args}[2026-02-02 02:10:02] DataParallelController hit an exception: Traceback (most recent call last):\n\
+         \x20 File \"/sgl-workspace/sglang/python/sglang/srt/managers/data_parallel_controller.py\", line 330, in _broadcast_worker_ports\n\
+         \x20   raise RuntimeError(\nRuntimeError: Failed to receive worker ports from node 0 within timeout\n"
+    ));
+    assert_eq!(node_1.headline, "SGLang waited in vain for node 0");
+    assert!(!node_1.story.contains("head waited"), "{}", node_1.story);
+    let slurm = report(&format!("{args}srun: error: Node failure on gpu-h13\n"));
+    assert_eq!(cause(&slurm), "process.preempted");
+    assert!(
+        slurm.headline.ends_with("lost a node of its job") && !slurm.story.contains("evicted"),
+        "{}",
+        slurm.story
+    );
+    let taken = report(&format!(
+        "{args}[2026-02-02 02:00:09 TP8] Init torch distributed begin.\n\
+         [W202 02:00:09.101010101 socket.cpp:200] [c10d] The server socket has failed to bind to [::]:5000 (errno: 98 - Address already in use).\n"
+    ));
+    assert_eq!(cause(&taken), "dist.port-in-use");
+    let flags = taken
+        .remedies
+        .iter()
+        .flat_map(|r| &r.change)
+        .any(|c| c.name.contains("MASTER_PORT"));
+    assert!(!flags && ids(&taken)[0] == "sglang-other-ports", "{:?}", ids(&taken));
+}
+
+#[test]
+fn a_ray_worker_whose_reason_was_not_passed_on_is_named_with_where_it_stands() {
+    let report = report(
+        "(EngineCore pid=1200) INFO 11-25 09:00:11 [core.py:114] Initializing a V1 LLM engine (v0.33.0) with config: model='/m/a', tensor_parallel_size=2\n\
+         (EngineCore pid=1200) ERROR 11-25 09:00:52 [core.py:1510] EngineCore failed to start.\n\
+         (EngineCore pid=1200) ERROR 11-25 09:00:52 [core.py:1510] Traceback (most recent call last):\n\
+         (EngineCore pid=1200) ERROR 11-25 09:00:52 [core.py:1510]   File \"/usr/lib/python3.12/dist-packages/vllm/v1/executor/ray_executor_v2.py\", line 400, in _init_executor\n\
+         (EngineCore pid=1200) ERROR 11-25 09:00:52 [core.py:1510]     raise RuntimeError(f\"Worker {i} failed to initialize: {result}\")\n\
+         (EngineCore pid=1200) ERROR 11-25 09:00:52 [core.py:1510] RuntimeError: Worker 1 failed to initialize: {'status': 'FAILED'}\n",
+    );
+    assert_eq!(
+        report.headline,
+        "Rank 1 failed to initialize, and why stands in its own output"
+    );
+    assert_eq!(ids(&report)[0], "ray-own-output");
+    assert!(report.remedies.iter().all(|r| !r.title.contains("SIGKILL")));
+}
+
+#[test]
+fn a_plain_job_is_told_nothing_of_an_engine() {
+    let job = "INFO 06-20 11:00:02 [infer.py:44] init_process_group rank=1 world=2 master=xe-a:29400\n\
+               [rank1]: Traceback (most recent call last):\n[rank1]:   File \"/home/ml/infer.py\", line 88, in <module>\n[rank1]:     main()\n";
+    for error in [
+        "ImportError: libcusparseLt.so.0: cannot open shared object file: No such file or directory",
+        "torch.AcceleratorError: CUDA error: an illegal memory access was encountered",
+    ] {
+        let end = "E0620 11:02:31.202000 5100 torch/distributed/elastic/multiprocessing/api.py:882] failed (exitcode: 1) local_rank: 1 (pid: 5203) of binary: /opt/venv/bin/python3.12\n";
+        let report = report(&format!("{job}[rank1]: {error}\n{end}"));
+        let changes = report.remedies.iter().flat_map(|r| &r.change);
+        let texts: Vec<String> = changes
+            .map(|c| format!("{} {:?}", c.name, c.to).to_lowercase())
+            .collect();
+        assert!(
+            texts.iter().all(|t| !t.contains("vllm") && !t.contains("sglang")),
+            "{error}: {texts:?}"
+        );
+        assert!(
+            commands(&report).iter().all(|c| !c.contains("LIB")),
+            "{:?}",
+            commands(&report)
+        );
+    }
+}

@@ -808,3 +808,31 @@ fn a_traceback_of_a_labelled_process_ends_where_a_shortened_paste_goes_on_with_a
         assert_eq!(root_process(&report).rank, Some(6), "{gap:?}");
     }
 }
+
+#[test]
+fn a_traceback_in_torchruns_table_is_read_and_is_of_its_row() {
+    let row = |rank: u32, code: &str, traceback: &str| {
+        format!(
+            "[{rank}]:\n  time      : 2026-06-20_10:55:31\n  host      : xe-a\n  rank      : {rank} (local_rank: {rank})\n\
+             \x20 exitcode  : {code}\n  error_file: /tmp/torchelastic_x/{rank}/error.json\n  traceback : {traceback}\n"
+        )
+    };
+    let recorded = "Traceback (most recent call last):\n    File \"/opt/venv/lib/python3.12/site-packages/torch/distributed/elastic/multiprocessing/errors/__init__.py\", line 357, in wrapper\n      return f(*args, **kwargs)\n             ^^^^^^^^^^^^^^^^^^\n    File \"/home/ml/infer.py\", line 52, in load_shard\n      w = f.get_tensor(name)\n  safetensors_rust.SafetensorError: Error while deserializing header: MetadataIncompleteBuffer\n  ";
+    let log = format!(
+        "Traceback (most recent call last):\n  File \"/opt/venv/bin/torchrun\", line 8, in <module>\n    sys.exit(main())\n\
+         torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n============================================================\n\
+         infer.py FAILED\n------------------------------------------------------------\nFailures:\n{}\
+         ------------------------------------------------------------\nRoot Cause (first observed failure):\n{}\
+         ============================================================\n",
+        row(
+            0,
+            "-15 (pid: 4200)  (SIGTERM)",
+            "Signal 15 (SIGTERM) received by PID 4200"
+        ),
+        row(1, "1 (pid: 4201)", recorded),
+    );
+    let report = report(&log);
+    assert_eq!(report.cause.as_ref().map(|c| c.id.as_str()), Some("model.corrupt"));
+    assert_eq!(who(&log), (Some(4201), Some(1)));
+    assert_eq!(report.root.unwrap().place.node.as_deref(), Some("xe-a"));
+}

@@ -109,11 +109,17 @@ fn failed(
     let subject = def.and_then(|d| Some(d.subject.as_ref()?.replace("{node}", &node)));
     let who = subject.or_else(|| root.map(|f| who(f, launches)));
     let who = who.unwrap_or_else(|| "The launch".to_owned());
-    let what = def.map_or_else(|| format!("failed: {}", cause.title), |d| d.headline.clone());
+    let form = root.and_then(|f| launches.signature(catalog, f.event)).map(|s| &s.def);
+    let what = match (form.and_then(|f| f.headline.as_ref()), def) {
+        (Some(own), _) => own.replace("{peer}", root.and_then(|f| peer(launches, f)).unwrap_or("a peer")),
+        (None, Some(def)) => def.headline.clone(),
+        (None, None) => format!("failed: {}", cause.title),
+    };
     let place = root.and_then(|f| crash_library(launches, verdict, f));
     let place = place.map_or_else(String::new, |library| format!(" in {library}"));
     let mut headline = format!("{who} {what}{place}");
     if cause.id.starts_with("unknown.")
+        && form.is_none_or(|f| f.headline.is_none())
         && let Some(exception) = root.and_then(|f| crate::verdict::exception_of(launches, f))
     {
         let last = exception.kind.rsplit('.').next().unwrap_or("");
@@ -136,8 +142,8 @@ fn failed(
         .as_deref()
         .map_or_else(String::new, |p| format!(" in phase {p}"));
     sentences.push(format!("{} died{place}.", program(facts)));
-    if let Some(def) = def {
-        sentences.push(first_sentences(&def.meaning, 1));
+    if let Some(meaning) = form.and_then(|f| f.meaning.as_ref()).or(def.map(|d| &d.meaning)) {
+        sentences.push(first_sentences(meaning, 1));
     }
     sentences.extend(figures(facts, &cause.id, verdict.phase.as_deref()));
     let carriers = reports(launches, verdict);
@@ -154,6 +160,13 @@ fn failed(
         headline: cut(&headline, HEADLINE),
         text: sentences.join(" "),
     }
+}
+
+/// The other side of the connection that the line of the root tells of.
+fn peer<'l>(launches: &'l Launches, root: &Failure) -> Option<&'l str> {
+    let event = &launches.events.get(root.event)?.event;
+    let named = event.settings.iter().find(|(name, _)| &**name == "peer");
+    named.map(|(_, peer)| &**peer).or(event.victim.node.as_deref())
 }
 
 /// The library in which native code crashed, as the root or another report of the same crash names it.

@@ -167,6 +167,11 @@ pub struct SignatureDef {
     pub reason: Option<String>,
     /// Title of the cause in this very form, where the general one is too vague.
     pub title: Option<String>,
+    /// What the headline says of the process in this very form, where the cause's own is too vague or says the contrary;
+    /// `{peer}` becomes the node that the line tells of, or `a peer`.
+    pub headline: Option<String>,
+    /// What it means in this very form: the sentence of the story that the cause has otherwise.
+    pub meaning: Option<String>,
     /// Tags of the verdict: `unified`, `draft`, `leftover`.
     #[serde(default)]
     pub tags: Vec<String>,

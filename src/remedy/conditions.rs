@@ -17,7 +17,7 @@ const MOST_OF_THE_ROOM: f64 = 0.75;
 enum Condition<'a> {
     /// The launch runs under this: `ray`, `kubernetes`, `slurm`, `docker`, `torchrun`.
     Under(&'a str),
-    /// The engine is this: `vllm`, `sglang`.
+    /// The engine is this: `vllm`, `sglang`; or there is none, and what runs is a job of `nccl` or `torch`.
     Engine(&'a str),
     /// `unified`: device and host share one pool.
     Unified,
@@ -77,7 +77,7 @@ impl<'a> Condition<'a> {
         }
         match text {
             "ray" | "kubernetes" | "slurm" | "docker" | "torchrun" => Some(Self::Under(text)),
-            "vllm" | "sglang" => Some(Self::Engine(text)),
+            "vllm" | "sglang" | "nccl" | "torch" => Some(Self::Engine(text)),
             "unified" => Some(Self::Unified),
             "platform-unknown" => Some(Self::PlatformUnknown),
             "host-memory-only" => Some(Self::HostMemoryOnly),

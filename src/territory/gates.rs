@@ -203,6 +203,18 @@ mod tests {
             "kernel.oom-",
             "Memory cgroup out of memory: Killed process 8812 (python3) total-vm:1kB",
         ),
+        (
+            "hydra.rank-ended",
+            "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   EXIT CODE: 9\nKilled (signal 9)",
+        ),
+        (
+            "mpi.first-to-fail",
+            "mpirun detected that one or more processes exited with non-zero status, thus causing",
+        ),
+        (
+            "mpi.aborted",
+            "mpirun has exited due to process rank 3 with PID 7103 on",
+        ),
         ("ray.too-many-files", "OSError: [Errno 24] Too many open files"),
         ("rocm.hardware-exception", "Fatal Python error: Aborted"),
         ("sglang.logging-config", "Traceback (most recent call last):"),
@@ -248,6 +260,8 @@ mod tests {
         "k8s.evicted",
         "k8s.exit-code",
         "launcher.ready",
+        "mpi.exec-failed",
+        "mpi.no-slots",
         "nccl-tests.",
         "python.no-module-to-run",
         "python.no-script",

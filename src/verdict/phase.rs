@@ -97,7 +97,8 @@ pub fn place(
         )
     } else if let Some(phase) = failure.site.phase.clone() {
         // What several phases call says no more than that it was one of them: a later one that was announced counts.
-        let later = |marker: &&String| failure.site.deferred && engine.tier(marker) > engine.tier(&phase);
+        let several = failure.site.deferred && !teller_is_observer;
+        let later = |marker: &&String| several && engine.tier(marker) > engine.tier(&phase);
         let announced = marker.as_ref().filter(later).cloned();
         (Some(announced.unwrap_or(phase)), PhaseBasis::Frame)
     } else if let Some(phase) = text {

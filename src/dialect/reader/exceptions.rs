@@ -12,7 +12,7 @@ use crate::catalog::schema::Role;
 use crate::catalog::{Catalog, Strength};
 use crate::dialect::ray_carrier;
 use crate::dialect::traceback::{Block, RawException, RawFrame, Shape, exception_line, looks_like_error};
-use crate::event::{Exception, Fact, Frame, Place, Traceback, TracebackKind};
+use crate::event::{Event, Exception, Fact, Frame, Place, Traceback, TracebackKind, Victim};
 
 /// Look-ups of quoted texts within quoted texts.
 const MAX_QUOTES: usize = 4;
@@ -22,6 +22,9 @@ const NEAR_END: u64 = 64;
 
 /// Lines of a wrapping exception's message among which the one that it carries begins.
 const WRAPPED_LINES: usize = 4;
+
+/// Lines from the status of a rank in torchrun's table to its traceback.
+const ROW_LINES: u64 = 2;
 
 impl Reader<'_> {
     /// A quoted exception or message inside another one, as a traceback without frames.
@@ -117,6 +120,7 @@ impl Reader<'_> {
             true => block.last_line.saturating_sub(1),
             false => self.lines.saturating_sub(block.last_line),
         };
+        let opened_in_table = opened_at.text.contains("traceback : Traceback");
         let near_end = left <= NEAR_END;
         let unfinished = block.at_end && near_end && grave && kind != TracebackKind::Ignored && !block.bare;
         let mut frames = Vec::new();
@@ -177,6 +181,9 @@ impl Reader<'_> {
             }
             event.method = event.method.take().or_else(|| carrier.method.map(Into::into));
         }
+        if event.victim.is_empty() && opened_in_table {
+            event.victim = self.row_above(block.first_line);
+        }
         let forwarded = chain.get(chosen).is_some_and(|e| e.forwarded);
         let kind = if forwarded && kind != TracebackKind::Ignored {
             TracebackKind::Quoted
@@ -194,6 +201,13 @@ impl Reader<'_> {
             chosen,
         }));
         self.push(event);
+    }
+
+    /// Of whom the row of torchrun's table is that holds a traceback: its status stands just above.
+    fn row_above(&self, line: u64) -> Victim {
+        let near = |e: &&Event| line.saturating_sub(e.place.line) <= ROW_LINES && e.exit.is_some();
+        let mut rows = self.events.iter().rev().take(2);
+        rows.find(near).map_or_else(Victim::default, |e| e.victim.clone())
     }
 
     pub(super) fn exception(&self, raw: RawException<Mark>) -> Option<(Exception, Captured)> {

@@ -109,6 +109,8 @@ struct Open<P> {
     current: RawException<P>,
     state: State,
     after_blank: bool,
+    /// Blanks before every line of it beyond those that Python prints: a table holds it.
+    margin: usize,
     /// The last frame stood without its indentation, and so will the code below it.
     flat: bool,
     /// The next traceback is nested in the exception line above (Ray's remote header, exception groups).
@@ -127,6 +129,14 @@ const IGNORED: [&str; 3] = [
     "Exception in thread ray_print_logs",
     "Exception in thread ray_listen_error_messages",
 ];
+
+/// Blanks before a frame.
+const FRAME_INDENT: usize = 2;
+
+/// Blanks that a line begins with.
+fn blanks(text: &str) -> usize {
+    text.len() - text.trim_start_matches(' ').len()
+}
 
 /// What became of an offered line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,6 +219,10 @@ impl<P: Clone> Assembler<P> {
             return Taken::No;
         }
         open.touched = line.no;
+        if open.state == State::Frames && open.current.frames.is_empty() && frame_line(text).is_some() {
+            open.margin = blanks(text).saturating_sub(FRAME_INDENT);
+        }
+        let text = text.get(open.margin.min(blanks(text))..).unwrap_or(text);
         match step(open, text, line, place, ends) {
             Step::Kept => taken,
             Step::Passed => Taken::No,
@@ -349,6 +363,7 @@ impl<P: Clone> Assembler<P> {
             current: empty(),
             state: State::Frames,
             after_blank: false,
+            margin: 0,
             flat: false,
             nested: false,
             opened_by_log: line.logged,
