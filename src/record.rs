@@ -38,8 +38,10 @@ pub struct Tag {
     pub unit: Option<Arc<str>>,
     /// Process id that the transport printed (journald, syslog).
     pub pid: Option<i64>,
-    /// Rank that torch printed in front of the line, global (`[rank0]: `) or local (torchrun's `--tee`).
+    /// Global rank that torch printed in front of the line (`[rank0]: `).
     pub rank: Option<u32>,
+    /// Rank within its node that torchrun printed in front of the line (`--tee`).
+    pub local: Option<u32>,
     /// Number of the task that a launcher printed (`srun -l`, `mpirun --tag-output`).
     pub task: Option<u32>,
     /// Stream.

@@ -212,6 +212,15 @@ fn a_task_that_starts_workers_of_its_own_is_a_node_and_no_rank() {
 }
 
 #[test]
+fn the_launcher_names_the_host_of_a_task() {
+    let [a, b] = out_of_memory(0);
+    let log = stream(&a, &b, ["0", "1"], srun);
+    let ended = "srun: error: cn0411: task 0: Terminated\nsrun: error: cn0412: task 1: Exited with exit code 1\n";
+    let report = examine_texts(&[Text::new("all.log", log.text().to_owned() + ended)]);
+    assert_eq!(told(&report).2, Some("cn0412"), "{}", report.headline);
+}
+
+#[test]
 fn a_node_that_comes_too_late_is_no_attempt_of_its_own() {
     let a = Node::leads(0)
         .workers(33, 0)

@@ -46,12 +46,12 @@ pub(super) fn tee<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {
         )
         .parse(s)
     }
-    let (rest, (role, rank)) = prefix(s).ok()?;
+    let (rest, (role, local)) = prefix(s).ok()?;
     // `[rank0]:` is torch's own and says the global rank.
     if role == "rank" {
         return None;
     }
-    said.rank = Some(rank);
+    said.local = Some(local);
     Some(rest)
 }
 
@@ -151,7 +151,7 @@ mod tests {
             Some("  File")
         );
         assert_eq!(tee("[default1]:[rank5]: x", &mut said), Some("[rank5]: x"));
-        assert_eq!(said.rank, Some(1));
+        assert_eq!((said.rank, said.local), (None, Some(1)));
         assert_eq!(rank("[rank5]:   File", &mut said), Some("  File"));
         assert_eq!(rank("[rank5]:", &mut said), Some(""));
         assert_eq!(said.rank, Some(5));

@@ -26,6 +26,7 @@ pub(super) struct Said<'a> {
     pub unit: Option<&'a str>,
     pub pid: Option<i64>,
     pub rank: Option<u32>,
+    pub local: Option<u32>,
     pub task: Option<u32>,
     pub stream: Option<Stream>,
     pub ray: Option<RaySaid<'a>>,
@@ -44,6 +45,7 @@ impl<'a> Said<'a> {
             unit: tag.unit.as_deref(),
             pid: tag.pid,
             rank: tag.rank,
+            local: tag.local,
             task: tag.task,
             stream: tag.stream,
             ray: tag.ray.as_ref().map(|ray| RaySaid {
@@ -70,6 +72,7 @@ impl Said<'_> {
     fn is(&self, tag: &Tag) -> bool {
         self.pid == tag.pid
             && self.rank == tag.rank
+            && self.local == tag.local
             && self.task == tag.task
             && self.stream == tag.stream
             && self.level == tag.level.as_deref()
@@ -90,6 +93,7 @@ impl Said<'_> {
             unit: self.unit.map(Arc::from),
             pid: self.pid,
             rank: self.rank,
+            local: self.local,
             task: self.task,
             stream: self.stream,
             ray: self.ray.map(|ray| RayTag {

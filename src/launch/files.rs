@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::rounds::Rounds;
 use super::{Source, folders, names};
 use crate::catalog::Catalog;
-use crate::event::{Program, Speaker};
+use crate::event::{Event, Program, Speaker};
 
 /// Label of a worker of Ray's whose lines do not name it.
 const RAY_WORKER: &str = "ray-worker";
@@ -107,7 +107,66 @@ pub fn hints(catalog: &Catalog, sources: &[Arc<Source>], rounds: &Rounds) -> Vec
             hint.node = only_host(source).or(hint.node.take());
         }
     }
+    by_node_rank(sources, &mut hints);
+    for (source, hint) in sources.iter().zip(&mut hints).filter(|(_, hint)| !hint.observer) {
+        hint.node = hint.node.take().or_else(|| host_of_agent(catalog, source));
+    }
     hints
+}
+
+/// Names the nodes of files that nothing else names, where each states which of the launch's nodes it is of.
+fn by_node_rank(sources: &[Arc<Source>], hints: &mut [FileHint]) {
+    let all: Vec<(usize, &str)> = sources
+        .iter()
+        .enumerate()
+        .filter_map(|(at, source)| Some((at, node_rank(source)?)))
+        .filter(|(at, _)| hints.get(*at).is_some_and(|h| h.node.is_none() && !h.observer))
+        .collect();
+    let ranks: BTreeSet<&str> = all.iter().map(|(_, rank)| *rank).collect();
+    if ranks.len() < 2 {
+        return;
+    }
+    let name = |at: usize| sources.get(at).map_or("", |source| bare(file_of(&source.name)));
+    for rank in ranks {
+        let own = || all.iter().filter(|(_, r)| *r == rank).map(|(at, _)| *at);
+        let names: BTreeSet<&str> = own().map(name).collect();
+        let others: BTreeSet<&str> = all
+            .iter()
+            .filter(|(_, r)| *r != rank)
+            .map(|(at, _)| name(*at))
+            .collect();
+        let node: Arc<str> = match names.first() {
+            Some(only) if names.len() == 1 && !others.contains(only) => (*only).into(),
+            _ => format!("node {rank}").into(),
+        };
+        for at in own() {
+            if let Some(hint) = hints.get_mut(at) {
+                hint.node = Some(node.clone());
+            }
+        }
+    }
+}
+
+/// The one node rank that a source states, if its lines name no host.
+fn node_rank(source: &Source) -> Option<&str> {
+    let settings = source.harvest.events.iter().flat_map(|e| &e.settings);
+    let stated = settings.filter(|(name, _)| &**name == "node_rank");
+    let ranks: BTreeSet<&str> = stated.map(|(_, value)| &**value).collect();
+    let first = ranks.first().copied();
+    first.filter(|_| ranks.len() == 1 && only_host(source).is_none())
+}
+
+/// The node of torchrun's agent, whose summaries name it: each agent tells of its own ranks only.
+fn host_of_agent(catalog: &Catalog, source: &Source) -> Option<Arc<str>> {
+    if source.harvest.heard.iter().any(|h| h.speaker.node.is_some()) {
+        return None;
+    }
+    let of_agent = |e: &&Event| catalog.signature(e.signature).is_some_and(|s| s.def.program == "torch");
+    let told = source.harvest.events.iter().filter(of_agent);
+    let mut hosts = told.filter_map(|e| e.victim.node.as_ref());
+    // Every machine calls itself so.
+    let first = hosts.next().filter(|host| !host.starts_with("localhost"))?;
+    hosts.all(|host| host == first).then(|| first.clone())
 }
 
 /// Corrects nodes by the folders of all files: a Ray session of several nodes has one for each, and so has a dump of

@@ -185,21 +185,47 @@ pub fn told_by_others<'s>(
         .filter(|(_, fates)| !fates.is_empty())
 }
 
-/// Settings that give a launch more than one rank.
-const SIZES: [&str; 6] = [
-    "tensor_parallel_size",
-    "tp_size",
-    "pipeline_parallel_size",
-    "pp_size",
-    "data_parallel_size",
-    "nnodes",
+/// Settings that multiply the ranks of a launch, under each of their names.
+const SIZES: [&[&str]; 3] = [
+    &["tensor_parallel_size", "tp_size"],
+    &["pipeline_parallel_size", "pp_size"],
+    &["data_parallel_size", "dp_size"],
 ];
 
 /// Whether the launches say that they have one rank.
 pub fn is_of_one_rank(sources: &[Arc<Source>]) -> bool {
-    let settings = || events(sources).flat_map(|e| &e.settings);
-    let mut sizes = settings().filter(|(name, _)| SIZES.contains(&&**name)).peekable();
+    let names: Vec<&str> = SIZES.into_iter().flatten().copied().chain(["nnodes"]).collect();
+    let settings = events(sources).flat_map(|e| &e.settings);
+    let mut sizes = settings.filter(|(name, _)| names.contains(&&**name)).peekable();
     sizes.peek().is_some() && sizes.all(|(_, value)| &**value == "1")
+}
+
+/// What a source says of the ranks of its launch.
+#[derive(Debug, Clone, Copy)]
+pub struct Sizes {
+    /// Ranks at most: data-parallel ones may lie on the same devices.
+    pub most: u32,
+    /// The first rank of the node that wrote it.
+    pub first: Option<u32>,
+}
+
+/// The sizes that a source states, each once.
+pub fn sizes(source: &Source) -> Option<Sizes> {
+    let number = |names: &[&str]| {
+        let settings = source.harvest.events.iter().flat_map(|e| &e.settings);
+        let mut values = settings.filter(|(name, _)| names.contains(&&**name)).map(|(_, v)| v);
+        let first = values.next()?;
+        values.all(|v| v == first).then(|| first.parse::<u32>().ok())?
+    };
+    let [tensor, pipeline, data] = SIZES.map(number);
+    let group = tensor?.checked_mul(pipeline.unwrap_or(1))?;
+    let nodes = number(&["nnodes"]).filter(|nodes| *nodes > 1 && group.is_multiple_of(*nodes));
+    Some(Sizes {
+        most: group.checked_mul(data.unwrap_or(1).max(1))?,
+        first: nodes
+            .zip(number(&["node_rank"]))
+            .and_then(|(nodes, rank)| rank.checked_mul(group / nodes)),
+    })
 }
 
 fn is_kernel(catalog: &Catalog, event: &Event) -> bool {

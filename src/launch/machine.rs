@@ -425,6 +425,7 @@ mod tests {
             let at = Moment {
                 index,
                 input: InputId::default(),
+                stretch: 0,
                 dated: false,
             };
             machine.enter(engine, at, phase, Marker::default());

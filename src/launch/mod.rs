@@ -57,6 +57,8 @@ pub struct Placed {
     pub process: ProcessId,
     /// The attempt it belongs to, from 0.
     pub attempt: usize,
+    /// The stretch of its source, where a source holds what several nodes wrote one below the other.
+    pub stretch: usize,
     /// Whether a stamp says when it was, its own or one further up in its source.
     pub dated: bool,
     /// Between which seconds, on the clock that all are set against, it was written.
@@ -77,6 +79,7 @@ impl Placed {
         Moment {
             index,
             input: self.event.place.input,
+            stretch: self.stretch,
             dated: self.dated,
         }
     }
@@ -172,6 +175,7 @@ impl Launches {
         let none = Moment {
             index,
             input: InputId::default(),
+            stretch: 0,
             dated: true,
         };
         self.events.get(index).map_or(none, |placed| placed.moment(index))
@@ -182,7 +186,8 @@ impl Launches {
         let (Some(a), Some(b)) = (self.events.get(a), self.events.get(b)) else {
             return false;
         };
-        a.event.place.input == b.event.place.input || a.within.is_apart_from(b.within)
+        let of = |placed: &Placed| (placed.event.place.input, placed.stretch);
+        of(a) == of(b) || a.within.is_apart_from(b.within)
     }
 
     /// The first event of the launch itself that has a stamp. A kernel's log reaches back to the start of the machine,

@@ -1,11 +1,11 @@
 //! One order for the events of several sources.
 //!
 //! Owns the merge: by time where two sources' stamps can be compared, each set right by its clock, by source and line
-//! otherwise; and between which events that order is known. Within a source the order of lines always stands, since its
-//! lines were written in it. Between sources their names decide nothing: they are put in order by what they hold.
+//! otherwise; and between which events that order is known. Within a source the order of lines stands, since its
+//! lines were written in it, unless it holds what several nodes wrote one below the other. Between sources their names decide nothing: they are put in order by what they hold.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::clocks::Clocks;
@@ -25,6 +25,8 @@ pub struct Moment {
     pub index: usize,
     /// Its source.
     pub input: InputId,
+    /// Its stretch of the source, where these stand beside each other in time.
+    pub stretch: usize,
     /// Whether a stamp says when it was, its own or one further up in its source.
     pub dated: bool,
 }
@@ -32,7 +34,7 @@ pub struct Moment {
 impl Moment {
     /// Whether it is known which of the two came first.
     fn ordered(self, other: Self) -> bool {
-        self.input == other.input || self.dated && other.dated
+        (self.input, self.stretch) == (other.input, other.stretch) || self.dated && other.dated
     }
 
     /// Whether it comes before `other`, or may do so.
@@ -109,7 +111,11 @@ pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) ->
         .find_map(|e| e.place.time.as_ref())
         .filter(|_| several);
     let mut keyed: Vec<(f64, usize, Placed)> = Vec::new();
-    for (at, source) in sources.iter().enumerate() {
+    let stretches = sources
+        .iter()
+        .enumerate()
+        .flat_map(|(at, source)| stretches(&source.harvest.events).enumerate().map(move |own| (at, own)));
+    for (at, (stretch, events)) in stretches {
         let seconds = |placed: &Placed| {
             let seconds = seconds(&placed.event, base)?;
             let node = &processes.get(placed.process).node;
@@ -120,11 +126,11 @@ pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) ->
             let whole = stamp.is_some_and(|stamp| stamp.is_whole());
             if whole { WHOLE } else { FRACTION }
         };
-        let events = &source.harvest.events;
         let placed = events.iter().enumerate().map(|(at, event)| Placed {
             event: set_right(event, events.get(at + 1..).unwrap_or_default()),
             process: processes.of(event),
             attempt: 0,
+            stretch,
             dated: false,
             within: Within::ANY,
         });
@@ -166,6 +172,23 @@ pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) ->
     // What one source holds of one time stays in its order.
     keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     keyed.into_iter().map(|(_, _, placed)| placed).collect()
+}
+
+/// The parts of a source that stand beside each other in time, though one below the other: what `kubectl logs` prints of
+/// one pod after that of another. Each node's lines stand together, and the time steps back between them.
+fn stretches(events: &[Event]) -> impl Iterator<Item = &[Event]> {
+    let same = |a: &Event, b: &Event| a.speaker.node == b.speaker.node;
+    let runs = || events.chunk_by(same);
+    let nodes: HashSet<Option<&Arc<str>>> = events.iter().map(|e| e.speaker.node.as_ref()).collect();
+    let apart = nodes.len() > 1 && runs().take(nodes.len() + 1).count() == nodes.len();
+    let back = |(a, b): (&[Event], &[Event])| {
+        let events = a.last().zip(b.first());
+        let stamps = events.and_then(|(a, b)| a.place.time.as_ref().zip(b.place.time.as_ref()));
+        let step = stamps.and_then(|(before, after)| after.seconds_since(before));
+        step.is_some_and(|seconds| seconds < -WHOLE)
+    };
+    let apart = apart && runs().zip(runs().skip(1)).any(back);
+    events.chunk_by(move |a, b| !apart || same(a, b))
 }
 
 /// The event at its own time. A line without a stamp has that of the last line above it, which may be long ago: one that

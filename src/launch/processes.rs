@@ -151,6 +151,10 @@ pub struct Processes {
     /// The rounds of the inputs, where pids may come again in another.
     scopes: HashMap<InputId, usize>,
     fallback: ProcessId,
+    /// Ranks of the launches at most, where they say so.
+    most_ranks: Option<u32>,
+    /// The first ranks of nodes that say which of the launch's nodes they are.
+    first_of_nodes: HashMap<Option<Arc<str>>, u32>,
     /// The attempts in which each process is heard, where there are several.
     heard_in: HashMap<ProcessId, BTreeSet<usize>>,
 }
@@ -176,6 +180,8 @@ enum Key {
     Pid(Option<usize>, Option<Arc<str>>, i64),
     Label(Option<usize>, Option<Arc<str>>, Arc<str>),
     Rank(Option<usize>, u32),
+    /// A rank within a node.
+    Local(InputId, Option<Arc<str>>, u32),
     Main(InputId, Option<Arc<str>>),
     /// A pid of one input alone.
     PidHere(InputId, i64),
@@ -213,8 +219,17 @@ impl Processes {
             files: short_names(sources),
             scopes: HashMap::new(),
             fallback: ProcessId(0),
+            most_ranks: None,
+            first_of_nodes: HashMap::new(),
             heard_in: HashMap::new(),
         };
+        for (source, file) in sources.iter().zip(&files) {
+            let Some(sizes) = links::sizes(source) else { continue };
+            table.most_ranks = table.most_ranks.max(Some(sizes.most));
+            if let Some(first) = sizes.first.filter(|_| file.node.is_some() || sources.len() == 1) {
+                table.first_of_nodes.insert(file.node.clone(), first);
+            }
+        }
         for (at, source) in sources.iter().enumerate() {
             table.scopes.extend(rounds.scope(at).map(|scope| (source.input, scope)));
         }
@@ -274,6 +289,7 @@ impl Processes {
         for (teller, pair) in links::ranks_with_pids(sources) {
             table.join_pair(&pair, teller.into());
         }
+        table.link_ranks();
         table.join_by_pid();
         table.link_kernel_pids(catalog, sources);
         table.leave_pids_to_labels();
@@ -546,7 +562,8 @@ impl Processes {
         let first = self.first_ranks();
         for process in self.list.iter_mut().filter(open) {
             let local = process.coords.local.zip(first.get(&process.node).copied());
-            process.rank = local.and_then(|(local, first)| local.checked_add(first));
+            let rank = local.and_then(|(local, first)| local.checked_add(first));
+            process.rank = rank.filter(|rank| self.most_ranks.is_none_or(|most| *rank < most));
         }
     }
 
@@ -625,6 +642,9 @@ fn key(
     }
     if let Some(label) = &file.label {
         return Key::Label(scope, node, label.clone());
+    }
+    if let Some(local) = speaker.coords.local {
+        return Key::Local(input, node, local);
     }
     Key::Main(input, node.or_else(|| speaker.container.clone()))
 }

@@ -139,18 +139,23 @@ fn hit_at_work(launches: &Launches, failures: &[Failure], best: usize) -> usize 
     if at_work(chosen) { best } else { other().unwrap_or(best) }
 }
 
-/// The death of another process that is known to come before the best root, where that is an error of the transport to
-/// the peers: one that is gone answers no more.
+/// What ended another process, where the best root is an error of the transport to the peers: one that is gone answers
+/// no more. A death that is only told must be known to come first; a failure that says why, not to come later.
 fn died_first(launches: &Launches, failures: &[Failure], best: usize) -> usize {
     let of_transport = |f: &&Failure| f.cause.as_deref() == Some("nccl.ib") && f.worth == Worth::Strong;
     let Some(chosen) = failures.get(best).filter(of_transport) else {
         return best;
     };
-    let died = |f: &Failure| {
-        let killed = f.worth == Worth::Weak && tells_of_a_death(f) && f.process != chosen.process;
-        killed && !f.survived && launches.in_known_order(f.event, chosen.event)
+    let died = |i: usize, f: &Failure| {
+        let ordered = launches.in_known_order(f.event, chosen.event);
+        let told = f.worth == Worth::Weak && tells_of_a_death(f) && ordered && i < best;
+        let of_its_own = !matches!(family(f), Some("nccl" | "dist" | "ray"));
+        let told = told || f.worth == Worth::Strong && of_its_own && !ordered;
+        told && f.process != chosen.process && !f.survived
     };
-    failures.iter().take(best).position(died).unwrap_or(best)
+    (0..failures.len())
+        .find(|&i| failures.get(i).is_some_and(|f| died(i, f)))
+        .unwrap_or(best)
 }
 
 /// The failure of a node to join the cluster before what the cluster then lacked: with its devices the launch would have

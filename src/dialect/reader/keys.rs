@@ -11,7 +11,16 @@ use crate::record::Record;
 pub(super) fn key_of(record: &Record<'_>, head: &Header<'_>) -> u64 {
     let mut hasher = Keys::default();
     let tag = &record.tag;
-    (&tag.node, &tag.container, &tag.pid, &tag.rank, &tag.task, &tag.ray).hash(&mut hasher);
+    (
+        &tag.node,
+        &tag.container,
+        &tag.pid,
+        &tag.rank,
+        &tag.local,
+        &tag.task,
+        &tag.ray,
+    )
+        .hash(&mut hasher);
     (
         head.label,
         head.pid,

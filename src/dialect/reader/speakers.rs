@@ -70,27 +70,31 @@ impl Reader<'_> {
             .or_else(|| ray.and_then(|r| r.ip.as_deref()))
             .or(tag.node.as_deref());
         // A service manager gives the process that opened the log, and its children write to it too.
+        let unnamed = head.label.is_none() && head.coords.is_empty();
         let owner = tag
             .pid
-            .filter(|_| head.label.is_none() && head.coords.is_empty() && head.rank.is_none());
+            .filter(|_| unnamed && head.rank.or(tag.rank).or(tag.local).is_none());
         let pid = head
             .pid
             .or_else(|| ray.and_then(|r| r.pid))
             .or(owner)
             .and_then(event::pid);
         let task = tag.task.and_then(event::rank);
-        let printed = tag.rank.filter(|_| head.label.is_none() && head.coords.is_empty());
+        let printed = tag.rank.filter(|_| unnamed);
         let rank = head.rank.or(printed).and_then(event::rank);
         let program = match (head.program, ray) {
             (Program::Unknown, Some(r)) if matches!(&*r.name, "raylet" | "autoscaler" | "gcs_server") => Program::Ray,
             (program, _) => program,
         };
         // NCCL's device is that of the calling thread and may be wrong: it is no identity.
-        let coords = if head.program == Program::Nccl {
+        let mut coords = if head.program == Program::Nccl {
             Coords::default()
         } else {
             head.coords
         };
+        coords.local = coords
+            .local
+            .or(tag.local.filter(|_| head.label.is_none()).and_then(event::rank));
         let same = |heard: &Heard| {
             let s = &heard.speaker;
             s.label.as_deref() == label
@@ -120,7 +124,7 @@ impl Reader<'_> {
             rank,
             task,
             coords,
-            explicit: label.is_some() || pid.is_some() || rank.is_some() || task.is_some(),
+            explicit: label.is_some() || pid.is_some() || rank.is_some() || task.is_some() || !coords.is_empty(),
         };
         self.last_speaker = match self.speakers.get(&speaker) {
             Some(&index) => index,

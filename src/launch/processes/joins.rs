@@ -31,6 +31,11 @@ impl Processes {
         if pids || ranks {
             return;
         }
+        // Of one that has only its place within the node so far, the record tells both.
+        let local = pair.coords.local;
+        let open = |p: &Process| p.pid.is_none() && p.rank.is_none() && p.label.is_none();
+        let (by_local, locals) = one(&|p| local.is_some() && p.coords.local == local && open(p) && node(p));
+        let by_rank = by_rank.or(by_local.filter(|_| !locals));
         match (by_pid, by_rank) {
             (Some(a), Some(b)) if a != b => self.absorb(&[(b, a)]),
             (None, None) => {
@@ -64,7 +69,7 @@ impl Processes {
     }
 
     /// The first rank of each node, where the logs prove it: a process of the node gives both of its ranks, the node
-    /// has rank 0 or the rank after another node's last, or all is of one node with as many local ranks as there are
+    /// says which of the launch's nodes it is, has rank 0 or the rank after another node's last, or all is of one node with as many local ranks as there are
     /// ranks.
     pub(super) fn first_ranks(&self) -> HashMap<Option<Arc<str>>, u32> {
         let all = || self.list.iter().filter(|p| !p.absorbed && p.role.is_worker_like());
@@ -94,6 +99,9 @@ impl Processes {
             let own = || all().filter(|p| p.node == *node);
             let distinct: BTreeSet<u32> = own().filter_map(|p| p.coords.local).collect();
             let one = !two(node);
+            if let Some(&stated) = self.first_of_nodes.get(node).filter(|_| one) {
+                first.entry(node.clone()).or_insert(stated);
+            }
             let whole = nodes.len() == 1 && world.is_some_and(|world| world as usize == distinct.len());
             if one && (whole || own().any(|p| p.rank == Some(0))) {
                 first.entry(node.clone()).or_insert(0);
