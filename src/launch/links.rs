@@ -203,6 +203,8 @@ pub fn is_of_one_rank(sources: &[Arc<Source>]) -> bool {
 /// What a source says of the ranks of its launch.
 #[derive(Debug, Clone, Copy)]
 pub struct Sizes {
+    /// Ranks of a tensor-parallel group.
+    pub tensor: u32,
     /// Ranks at most: data-parallel ones may lie on the same devices.
     pub most: u32,
     /// The first rank of the node that wrote it.
@@ -218,9 +220,11 @@ pub fn sizes(source: &Source) -> Option<Sizes> {
         values.all(|v| v == first).then(|| first.parse::<u32>().ok())?
     };
     let [tensor, pipeline, data] = SIZES.map(number);
-    let group = tensor?.checked_mul(pipeline.unwrap_or(1))?;
+    let tensor = tensor?;
+    let group = tensor.checked_mul(pipeline.unwrap_or(1))?;
     let nodes = number(&["nnodes"]).filter(|nodes| *nodes > 1 && group.is_multiple_of(*nodes));
     Some(Sizes {
+        tensor,
         most: group.checked_mul(data.unwrap_or(1).max(1))?,
         first: nodes
             .zip(number(&["node_rank"]))

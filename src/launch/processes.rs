@@ -153,6 +153,8 @@ pub struct Processes {
     fallback: ProcessId,
     /// Ranks of the launches at most, where they say so.
     most_ranks: Option<u32>,
+    /// Ranks of a tensor-parallel group, where all launches say the same.
+    tensor: Option<u32>,
     /// The first ranks of nodes that say which of the launch's nodes they are.
     first_of_nodes: HashMap<Option<Arc<str>>, u32>,
     /// The attempts in which each process is heard, where there are several.
@@ -220,16 +222,20 @@ impl Processes {
             scopes: HashMap::new(),
             fallback: ProcessId(0),
             most_ranks: None,
+            tensor: None,
             first_of_nodes: HashMap::new(),
             heard_in: HashMap::new(),
         };
+        let mut tensor: BTreeSet<u32> = BTreeSet::new();
         for (source, file) in sources.iter().zip(&files) {
             let Some(sizes) = links::sizes(source) else { continue };
             table.most_ranks = table.most_ranks.max(Some(sizes.most));
+            tensor.insert(sizes.tensor);
             if let Some(first) = sizes.first.filter(|_| file.node.is_some() || sources.len() == 1) {
                 table.first_of_nodes.insert(file.node.clone(), first);
             }
         }
+        table.tensor = tensor.first().copied().filter(|_| tensor.len() == 1);
         for (at, source) in sources.iter().enumerate() {
             table.scopes.extend(rounds.scope(at).map(|scope| (source.input, scope)));
         }
@@ -548,16 +554,20 @@ impl Processes {
         known.host = known.host.take().or_else(|| identity.host.clone());
     }
 
-    /// With tensor parallelism alone (no PP or DP in sight, one world), the TP rank is the global rank. A local rank is
-    /// counted from the first rank of its node.
+    /// In one world without data parallelism, a rank follows from the place in the tensor and pipeline groups. A local
+    /// rank is counted from the first rank of its node.
     fn link_ranks(&mut self) {
-        let only_tp = self
-            .list
-            .iter()
-            .all(|p| p.coords.pp.unwrap_or(0) == 0 && p.coords.dp.unwrap_or(0) == 0);
+        let one_world = self.list.iter().all(|p| p.coords.dp.unwrap_or(0) == 0) || self.has_data_parallel_attention();
+        let staged = self.list.iter().any(|p| p.coords.pp.unwrap_or(0) > 0);
+        let tensor = self.tensor.filter(|_| staged);
         let open = |p: &&mut Process| p.role == ProcessRole::Worker && p.rank.is_none();
-        for process in self.list.iter_mut().filter(open).filter(|_| only_tp) {
-            process.rank = process.coords.tp;
+        for process in self.list.iter_mut().filter(open).filter(|_| one_world) {
+            let stage = process.coords.pp.filter(|_| staged);
+            process.rank = match (process.coords.tp, stage) {
+                (Some(tp), Some(pp)) => tensor.and_then(|size| pp.checked_mul(size)?.checked_add(tp)),
+                (tp, None) => tp.filter(|_| !staged),
+                (None, Some(_)) => None,
+            };
         }
         let first = self.first_ranks();
         for process in self.list.iter_mut().filter(open) {
@@ -565,6 +575,20 @@ impl Processes {
             let rank = local.and_then(|(local, first)| local.checked_add(first));
             process.rank = rank.filter(|rank| self.most_ranks.is_none_or(|most| *rank < most));
         }
+    }
+
+    /// Whether the data-parallel groups share one tensor-parallel group, as SGLang's do whose attention alone is data
+    /// parallel: no two of its schedulers then have the same place in it.
+    fn has_data_parallel_attention(&self) -> bool {
+        let placed = |p: &&Process| p.coords.tp.is_some() && p.coords.dp.is_some() && !p.absorbed;
+        let mut group_of: HashMap<(Option<u32>, Option<u32>), Option<u32>> = HashMap::new();
+        let apart = self.list.iter().filter(placed).all(|p| {
+            let group = group_of.entry((p.coords.pp, p.coords.tp)).or_insert(p.coords.dp);
+            *group == p.coords.dp
+        });
+        let groups: BTreeSet<&Option<u32>> = group_of.values().collect();
+        let of_vllm = |p: &Process| p.label.as_deref().is_some_and(|label| label.contains("Worker"));
+        apart && groups.len() > 1 && !self.list.iter().filter(placed).any(of_vllm)
     }
 
     /// Gives each process an id that says who it is, unique within the report.

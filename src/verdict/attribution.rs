@@ -47,6 +47,18 @@ fn owner(catalog: &Catalog, launches: &Launches, failures: &[Failure], root: usi
     if observer {
         return only(dead(failures, failure, &|e| e == ExitStatus::Signal(9)));
     }
+    if let Some(rank) = process
+        .rank
+        .filter(|_| process.label.is_none() && process.pid.is_none())
+    {
+        // The rank is one of its own group, and there may be several groups.
+        let mut same = stated(launches, failures, failure);
+        same.retain(|id| {
+            let other = launches.processes.get(*id);
+            *id != failure.process && other.rank.is_none() && other.coords.tp == Some(rank)
+        });
+        return only(same);
+    }
     if process.explicit || process.by_file {
         return None;
     }

@@ -240,7 +240,8 @@ impl Processes {
                     continue;
                 };
                 let fits = |p: &Process| {
-                    (p.pid.is_some() || !p.explicit) && (nameless.node.is_none() || p.node == nameless.node)
+                    let named = p.pid.is_some() || !p.explicit || p.label.is_some();
+                    named && (nameless.node.is_none() || p.node == nameless.node)
                 };
                 // Each input in which the rank's lines stand without a name has an entry for them.
                 let twin = |i: &usize| {
