@@ -836,3 +836,48 @@ fn a_traceback_in_torchruns_table_is_read_and_is_of_its_row() {
     assert_eq!(who(&log), (Some(4201), Some(1)));
     assert_eq!(report.root.unwrap().place.node.as_deref(), Some("xe-a"));
 }
+
+/// Schedulers of SGLang's with these labels, of which `last` raises an exception.
+fn schedulers(settings: &str, labels: &[&str], last: &str) -> String {
+    let mut log = format!("[2026-05-11 03:00:01] server_args=ServerArgs(model_path='/m/a', {settings})\n");
+    for label in labels {
+        log += &format!("[2026-05-11 03:00:17 {label}] Load weight begin. avail mem=77.9 GB\n");
+    }
+    let file = "/sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py";
+    log + &format!(
+        "[2026-05-11 03:00:40 {last}] Scheduler hit an exception: Traceback (most recent call last):\n  \
+         File \"{file}\", line 3100, in run_scheduler_process\n    scheduler = Scheduler(\n\
+         torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.75 GiB. GPU 1 has a total capacity of 79.18 GiB.\n"
+    )
+}
+
+#[test]
+fn the_rank_of_a_scheduler_follows_from_its_place_where_there_is_one_world() {
+    let rank = |settings: &str, labels: &[&str], last: &str| who(&schedulers(settings, labels, last)).1;
+    let staged = ["PP0 TP0", "PP0 TP1", "PP1 TP0", "PP1 TP1"];
+    assert_eq!(rank("tp_size=2, pp_size=2", &staged, "PP1 TP0"), Some(2));
+    let attention = ["DP0 TP0", "DP0 TP1", "DP1 TP2", "DP1 TP3"];
+    assert_eq!(rank("tp_size=4, dp_size=2", &attention, "DP1 TP2"), Some(2));
+    // Replicas have a world each, and the ranks of one come again in the other.
+    let replicas = ["DP0 TP0", "DP0 TP1", "DP1 TP0", "DP1 TP1"];
+    assert_eq!(rank("tp_size=2, dp_size=2", &replicas, "DP1 TP0"), None);
+}
+
+#[test]
+fn what_torch_says_of_a_rank_is_of_the_replica_that_states_the_same() {
+    let log = schedulers(
+        "tp_size=2, dp_size=2",
+        &["DP0 TP0", "DP0 TP1", "DP1 TP0", "DP1 TP1"],
+        "DP1 TP1",
+    );
+    let (head, raised) = log.split_once("[2026-05-11 03:00:40").unwrap();
+    let raised = raised.replace(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.75 GiB. GPU 1 has a total capacity of 79.18 GiB.",
+        "torch.AcceleratorError: CUDA error: an illegal memory access was encountered",
+    );
+    let watchdog = "[rank1]:[E511 03:00:39.123456789 ProcessGroupNCCL.cpp:2068] [PG ID 2 PG GUID 3 Rank 1] Process group \
+                    watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered\n";
+    let report = report(&format!("{head}{watchdog}[2026-05-11 03:00:40{raised}"));
+    assert_eq!(report.cause.as_ref().unwrap().id, "cuda.illegal-access");
+    assert_eq!(root_process(&report).id, "DP1 TP1");
+}

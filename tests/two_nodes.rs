@@ -212,6 +212,17 @@ fn a_task_that_starts_workers_of_its_own_is_a_node_and_no_rank() {
 }
 
 #[test]
+fn a_pid_of_two_nodes_in_a_stream_that_names_none_has_no_rank() {
+    let a = Node::leads(0).workers(30, 0);
+    let b = Node::joins(2)
+        .workers(31, 2)
+        .fails(50, "Worker pid=303", "init_device", OOM);
+    let report = examine_texts(&[stream(&a, &b, ["", ""], |_, line| line.to_owned())]);
+    let (_, rank, _, _, missing) = told(&report);
+    assert_eq!((rank, missing), (None, &[][..]), "{}", report.headline);
+}
+
+#[test]
 fn the_launcher_names_the_host_of_a_task() {
     let [a, b] = out_of_memory(0);
     let log = stream(&a, &b, ["0", "1"], srun);

@@ -290,6 +290,11 @@ impl Processes {
             table.add(&Speaker::default(), &FileHint::default(), InputId(0));
         }
         table.link_ranks();
+        for (source, file) in sources.iter().zip(&files) {
+            for heard in &source.harvest.heard {
+                table.add_ranks(heard, file, source.input);
+            }
+        }
         table.join_by_rank();
         table.join_daemons();
         for (teller, pair) in links::ranks_with_pids(sources) {
@@ -518,6 +523,31 @@ impl Processes {
         let id = ProcessId(self.list.len() - 1);
         self.update(id, speaker, file, &Identity::default());
         id
+    }
+
+    /// Adds the processes that a speaker's lines are of, where these are several: who wrote which is not known, but each
+    /// of the ranks is there, if under no other name.
+    fn add_ranks(&mut self, heard: &Heard, file: &FileHint, input: InputId) {
+        for &rank in &heard.ranks {
+            if self
+                .list
+                .iter()
+                .any(|p| p.rank == Some(rank) && p.may_be_of(self.scope(input)))
+            {
+                continue;
+            }
+            let speaker = Speaker {
+                rank: Some(rank),
+                ..(*heard.speaker).clone()
+            };
+            let id = self.add(&speaker, file, input);
+            if let Some(process) = self.list.get_mut(id.0) {
+                process.identity.world_size = heard.identity.world_size;
+                process.first.clone_from(&heard.first);
+                process.last.clone_from(&heard.last);
+                process.last_line = (input, heard.last_line);
+            }
+        }
     }
 
     fn update(&mut self, id: ProcessId, speaker: &Speaker, file: &FileHint, identity: &Identity) {

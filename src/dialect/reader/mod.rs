@@ -11,7 +11,7 @@ mod known;
 mod speakers;
 mod tasks;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use self::context::Context;
@@ -65,8 +65,11 @@ pub struct Heard {
     pub identity: Identity,
     /// Lines.
     pub lines: u64,
-    /// Whether its lines, which name no speaker, are of several processes.
+    /// Whether its lines are of several processes, as those are that name no speaker, or one whose pid is that of others
+    /// on other nodes.
     mixed: bool,
+    /// The ranks that they state under its name, where they are of several.
+    pub ranks: BTreeSet<u32>,
 }
 
 /// All that one source yields.

@@ -2,6 +2,7 @@
 //!
 //! Owns the table of a source's speakers. Never joins the speakers of two sources: those are processes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Announced, Heard, RECENT, Reader};
@@ -31,8 +32,14 @@ impl Reader<'_> {
         let (known, new) = (&mut heard.identity, &captured.identity);
         // A stream without names may be of several processes: what they say of themselves is then nobody's.
         let differs = |a: Option<u32>, b: Option<u32>| a.is_some() && b.is_some() && a != b;
-        heard.mixed |= !heard.speaker.explicit && differs(known.rank, new.rank);
+        // NCCL ranks a process anew in each group; an engine's worker has one rank.
+        let one_rank = heard.speaker.label.is_some() && known.world_size == new.world_size;
+        if (!heard.speaker.explicit || one_rank) && differs(known.rank, new.rank) {
+            heard.mixed = true;
+            heard.ranks.extend(known.rank.filter(|_| one_rank));
+        }
         if heard.mixed {
+            heard.ranks.extend(new.rank.filter(|_| heard.speaker.label.is_some()));
             (known.rank, known.coords, known.device) = (None, Coords::default(), None);
             known.world_size = known.world_size.or(new.world_size);
             return;
@@ -144,6 +151,7 @@ impl Reader<'_> {
                     },
                     lines: 0,
                     mixed: false,
+                    ranks: BTreeSet::new(),
                 });
                 self.speakers.insert(speaker, self.heard.len() - 1);
                 self.heard.len() - 1
