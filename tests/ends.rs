@@ -251,3 +251,47 @@ fn a_rank_that_ended_by_a_code_of_its_own_is_named_by_mpirun() {
         assert_eq!(told(&report), ended, "{end}");
     }
 }
+
+#[test]
+fn a_listing_of_kubernetes_says_whose_end_it_tells() {
+    let log = |pod: &str, rank: u32| {
+        format!(
+            "[pod/{pod}/vllm] (Worker_TP{rank} pid=720) INFO 11-20 08:00:40 [gpu_model_runner.py:5702] Starting to load model /m/a...\n"
+        )
+    };
+    let logs = Text::new("logs.txt", log("qwen-0", 0) + &log("qwen-0-1", 1));
+    let described = "Name:             qwen-0-1\nNamespace:        llm\nNode:             gpu-h13/10.4.0.13\nContainers:\n  vllm:\n    \
+                     Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n";
+    let listed = |pod: &str, reason: &str, code: u8| {
+        format!(
+            "  {{\n   \"kind\": \"Pod\",\n   \"metadata\": {{\n    \"name\": \"{pod}\",\n    \"namespace\": \"llm\"\n   }},\n   \
+             \"status\": {{\n    \"lastState\": {{\n     \"terminated\": {{\n      \"exitCode\": {code},\n      \
+             \"reason\": \"{reason}\"\n     }}\n    }}\n   }}\n  }}"
+        )
+    };
+    let pods = [listed("qwen-0", "Error", 1), listed("qwen-0-1", "OOMKilled", 137)].join(",\n");
+    let pods = Text::new(
+        "pods.json",
+        format!("{{\n \"kind\": \"List\",\n \"items\": [\n{pods}\n ]\n}}\n"),
+    );
+    let described = Text::new("describe.txt", described);
+    for inputs in [
+        vec![logs.clone(), described.clone()],
+        vec![logs.clone(), pods.clone()],
+        vec![pods, described, logs],
+    ] {
+        let report = examine_texts(&inputs);
+        let root = report.root.as_ref().unwrap();
+        assert_eq!(
+            report.cause.as_ref().unwrap().id,
+            "host-mem.oom-killer",
+            "{}",
+            report.headline
+        );
+        assert_eq!(root.place.node.as_deref(), Some("qwen-0-1"), "{}", report.headline);
+        assert!(
+            report.findings.iter().all(|f| f.id != "order.unknown"),
+            "one end, told twice"
+        );
+    }
+}

@@ -113,9 +113,16 @@ pub(super) fn is_undecided(launches: &Launches, failures: &[Failure], root: usiz
         || rank(failures, root) == rank(failures, index) && weak_rank(failures, root) == weak_rank(failures, index);
     let states =
         |f: &Failure| f.worth >= Worth::Weak && !f.survived && !is_retold(launches, f) && f.process == f.teller;
-    let apart = f.process != r.process && f.teller != r.teller;
+    let apart = f.process != r.process && f.teller != r.teller && !is_told_twice(launches, r, f);
     // What is told by comparing with all others comes last: most failures stand in one file.
     apart && states(r) && states(f) && !launches.in_known_order(r.event, f.event) && equal()
+}
+
+/// Whether two observers tell of one end: a listing of the pods and a description of one.
+fn is_told_twice(launches: &Launches, a: &Failure, b: &Failure) -> bool {
+    let observer = |f: &Failure| launches.processes.get(f.teller).role == ProcessRole::Observer;
+    let node = |f: &Failure| launches.node(f.event, f.process);
+    observer(a) && observer(b) && a.cause == b.cause && node(a).zip(node(b)).is_none_or(|(a, b)| a == b)
 }
 
 /// The kill that hit a process at work, where the best root is one of the same cause that hit a process which had not

@@ -9,6 +9,7 @@ mod found;
 mod keys;
 mod known;
 mod speakers;
+mod subject;
 mod tasks;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -19,6 +20,7 @@ use self::found::Found;
 use self::keys::key_of;
 pub use self::known::{Quiet, Said};
 use self::speakers::MAX_SPEAKERS;
+use self::subject::Subject;
 use super::header::{self, Header, Level};
 use super::kept::{self, Kept};
 use super::traceback::{Assembler, Block, Line, Taken, exception_line, looks_like_error};
@@ -122,6 +124,8 @@ pub struct Reader<'c> {
     launches: u64,
     /// Lines that only count when they are said for the first time, each with its speaker.
     said: HashSet<u64>,
+    /// Of which pod a listing tells.
+    subject: Subject,
 }
 
 /// The node and container that a launch was announced from.
@@ -188,6 +192,7 @@ impl<'c> Reader<'c> {
             launching: Vec::new(),
             launches: 0,
             said: HashSet::new(),
+            subject: Subject::default(),
         }
     }
 
@@ -203,6 +208,9 @@ impl<'c> Reader<'c> {
             self.last_stamp = Some(stamp.clone());
         }
         let stamped = stamp.is_some();
+        if !head.logged && head.label.is_none() {
+            self.subject.read(head.message);
+        }
         self.note_heard(speaker, record.line, stamp);
         let said = self.message(record, &head, speaker);
         self.take_blocks();
@@ -416,8 +424,12 @@ impl<'c> Reader<'c> {
         }
     }
 
-    fn push(&mut self, event: Event) {
-        let role = self.catalog.signature(event.signature).map(|s| s.def.role);
+    fn push(&mut self, mut event: Event) {
+        let signature = self.catalog.signature(event.signature);
+        if signature.is_some_and(|s| s.def.program == "k8s") && event.victim.is_empty() {
+            event.victim.node = self.subject.name().cloned();
+        }
+        let role = signature.map(|s| s.def.role);
         match (role, &event.fact) {
             (Some(Role::Wrapper | Role::Exit), _) => self.end_seen |= self.root_seen,
             (Some(Role::Root), _) => self.root_seen = true,
