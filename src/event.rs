@@ -132,9 +132,18 @@ pub struct Place {
     pub own_time: bool,
     /// The line as it stands, control characters removed, cut to a display limit.
     pub text: Arc<str>,
+    /// Where in `text` the program's own message begins, behind what transports and loggers put before it; and its length
+    /// in bytes.
+    pub message: (u16, u16),
 }
 
 impl Place {
+    /// The program's own message, as far as `text` holds it.
+    pub fn message(&self) -> &str {
+        let (start, length) = (usize::from(self.message.0), usize::from(self.message.1));
+        self.text.get(start..start + length).unwrap_or(&self.text)
+    }
+
     /// The stamp of the line, if it has one of its own.
     pub fn own_stamp(&self) -> Option<&Stamp> {
         self.time.as_ref().filter(|_| self.own_time)

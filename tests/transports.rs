@@ -1,7 +1,10 @@
 //! Every transport over the corpus: what it puts round a log comes off again, and nothing of the program's text does.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 
+use common::{Text, examine_texts};
 use coroner::envelope::{Peeler, Profile};
 
 /// The texts of a log's records.
@@ -244,5 +247,32 @@ fn an_excerpt_of_one_line_is_bare_however_it_was_pasted() {
         // Mail programs wrap quotes between words.
         let (first, rest) = line.split_at(line[..100].rfind(' ').unwrap());
         assert_eq!(texts(&format!("> {first}\n> {}\n", rest.trim_start())), [line]);
+    }
+}
+
+#[test]
+fn a_failure_has_one_fingerprint_in_every_transport() {
+    let lines = [
+        "[2026-06-03 10:00:00] xa:7000:7990 [0] bootstrap.cc:388 NCCL WARN Bootstrap Root : mismatch in info from procs, nranks 16 vs 8",
+        "[W410 12:00:09.101010101 socket.cpp:200] [c10d] The server socket has failed to bind to [::]:5000 (errno: 98 - Address already in use).",
+    ];
+    let print = |log: String| {
+        let report = examine_texts(&[Text::new("launch.log", log)]);
+        let place = report.root.as_ref().unwrap().place.line;
+        (report.fingerprint.clone().unwrap(), place)
+    };
+    for line in lines {
+        let raw = print(format!("{line}\n"));
+        for prefix in [
+            "[pod/xa/sglang] ",
+            "xa  | ",
+            "2026-06-03T10:00:00.123456789Z ",
+            "Jun 03 10:00:00 xa python3[762]: ",
+        ] {
+            assert_eq!(print(format!("{prefix}{line}\n")), raw, "{prefix}");
+        }
+        let object =
+            serde_json::json!({"log": format!("{line}\n"), "stream": "stderr", "time": "2026-06-03T10:00:00.1Z"});
+        assert_eq!(print(format!("{object}\n")), raw, "Docker's json-file");
     }
 }

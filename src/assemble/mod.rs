@@ -105,7 +105,10 @@ pub fn assemble(
         }
     });
     let print = verdict.cause.as_deref().zip(root).map(|(cause, failure)| {
-        let text = launches.events.get(failure.event).map_or("", |p| &p.event.place.text);
+        let text = launches
+            .events
+            .get(failure.event)
+            .map_or("", |p| p.event.place.message());
         fingerprint(cause, verdict.phase.as_deref(), exception, text)
     });
     let waits = waits::waits(catalog, launches, verdict, &facts, &names, input.now.as_ref());
@@ -298,7 +301,7 @@ fn attempt(catalog: &Catalog, launches: &Launches, verdict: &Verdict, names: &Na
         phase: verdict.phase.clone(),
         cause: verdict.cause.clone(),
         fingerprint: verdict.cause.as_deref().zip(root).map(|(cause, f)| {
-            let text = launches.events.get(f.event).map_or("", |p| &p.event.place.text);
+            let text = launches.events.get(f.event).map_or("", |p| p.event.place.message());
             fingerprint(cause, verdict.phase.as_deref(), exception_of(launches, f), text)
         }),
     }

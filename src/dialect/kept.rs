@@ -128,6 +128,7 @@ mod tests {
             byte: 0,
             time: None,
             own_time: false,
+            message: (0, 0),
             text: text.into(),
         };
         Event::new(place, Arc::new(Speaker::default()), Fact::Known)

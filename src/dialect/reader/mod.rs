@@ -33,6 +33,8 @@ use crate::time::Stamp;
 
 /// Bytes of a line kept as evidence.
 const TEXT_LIMIT: usize = 2000;
+/// Bytes of a message by which it is found in its line.
+const BEGINNING: usize = 32;
 /// Events kept of one signature, and tracebacks of one type and place, from one speaker; later ones only count.
 const MAX_SAME: u32 = 40;
 /// Lines at ERROR level without a signature kept of one speaker.
@@ -455,8 +457,24 @@ fn place(input: InputId, record: &Record<'_>, head: &Header<'_>, time: Option<St
         byte: record.byte,
         time,
         own_time: record.stamp.is_some() || head.stamp.is_some(),
+        message: within(cut(&record.shown, TEXT_LIMIT), head.message.trim()),
         text: cut(&record.shown, TEXT_LIMIT).into(),
     }
+}
+
+/// Where a message stands in its line, as far as it can be found: a transport may have written it in another form.
+fn within(line: &str, message: &str) -> (u16, u16) {
+    let begins = cut(message, BEGINNING);
+    let end = line
+        .len()
+        .checked_sub(message.len())
+        .filter(|_| line.ends_with(message));
+    let start = end.or_else(|| line.find(begins)).filter(|_| !begins.is_empty());
+    let Some(start) = start else {
+        return (0, u16::try_from(line.len()).unwrap_or(0));
+    };
+    let length = message.len().min(line.len() - start);
+    (u16::try_from(start).unwrap_or(0), u16::try_from(length).unwrap_or(0))
 }
 
 fn cut(text: &str, limit: usize) -> &str {
