@@ -849,3 +849,39 @@ fn a_plain_job_is_told_nothing_of_an_engine() {
         );
     }
 }
+
+#[test]
+fn flags_are_those_of_the_release_whose_words_the_log_has() {
+    let log = |joined: &str| {
+        report(&format!(
+            "[2026-01-12 10:00:01] server_args=ServerArgs(model_path='/m/a', tp_size=1, mem_fraction_static=0.88, cuda_graph_max_bs=256)\n\
+             [2026-01-12 10:00:09 TP0] Init torch distributed ends. {joined}mem usage=1.42 GB\n\
+             [2026-01-12 10:00:31 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=7.80 GB\n\
+             [2026-01-12 10:00:40 TP0] Scheduler hit an exception: Traceback (most recent call last):\n\
+             \x20 File \"/sgl-workspace/sglang/python/sglang/srt/model_executor/cuda_graph_runner.py\", line 400, in capture\n\
+             \x20   ) = self.capture_one_batch_size(bs, forward)\n\
+             torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 256.00 MiB. GPU 0 has a total capacity of 79.11 GiB of which 12.00 MiB is free.\n"
+        ))
+    };
+    let flags = |report: &Report| -> Vec<String> {
+        let changes = report.remedies.iter().flat_map(|r| &r.change);
+        changes.filter(|c| c.kind == "flag").map(|c| c.name.clone()).collect()
+    };
+    let old = flags(&log(""));
+    assert!(old.iter().any(|f| f == "--cuda-graph-max-bs"), "{old:?}");
+    assert!(
+        old.iter()
+            .all(|f| !f.contains("backend-decode") && !f.contains("max-bs-decode")),
+        "{old:?}"
+    );
+    // Nothing in this one says how new it is at most.
+    let open = report(
+        "[2026-01-12 10:00:01] server_args=ServerArgs(model_path='/m/a', tp_size=1, mem_fraction_static=0.88)\n\
+         [2026-01-12 10:00:40 TP0] Scheduler hit an exception: Traceback (most recent call last):\n\
+         \x20 File \"/sgl-workspace/sglang/python/sglang/srt/model_executor/cuda_graph_runner.py\", line 400, in capture\n\
+         \x20   ) = self.capture_one_batch_size(bs, forward)\n\
+         torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 256.00 MiB. GPU 0 has a total capacity of 79.11 GiB of which 12.00 MiB is free.\n",
+    );
+    let newest = flags(&open);
+    assert!(newest.iter().all(|f| f != "--disable-cuda-graph"), "{newest:?}");
+}

@@ -18,6 +18,7 @@ use crate::time::Stamp;
 use crate::verdict::failure::{Failure, Worth};
 use crate::verdict::{Verdict, exception_of};
 
+use super::dating;
 use super::{cut, leftover};
 
 /// Measurements listed at most.
@@ -91,6 +92,8 @@ pub struct Facts {
     pub engine: Option<&'static str>,
     /// Engine version.
     pub version: Option<String>,
+    /// The newest version that the engine can be of, where none is printed.
+    pub newest: Option<String>,
     /// Model.
     pub model: Option<String>,
     /// Tags of the verdict.
@@ -114,6 +117,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         settings: BTreeMap::new(),
         engine: launches.engine(verdict.attempt).id(),
         version: None,
+        newest: None,
         model: None,
         tags: Vec::new(),
         unified: None,
@@ -226,6 +230,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         facts.tags.push("leftover".to_owned());
     }
     facts.version = version(catalog, launches, verdict.attempt);
+    facts.newest = dating::newest(catalog, launches, verdict.attempt);
     if facts.version.is_none()
         && let Some(version) = nccl_version(launches, verdict.attempt)
     {
@@ -393,6 +398,7 @@ impl Facts {
             reason,
             engine: engine.or_else(|| engine_of(launches, root)).or_else(|| program.id()),
             version: self.version.as_deref(),
+            newest: self.newest.as_deref(),
             figures: &self.figures,
             settings: &self.settings,
             unified: self.unified,

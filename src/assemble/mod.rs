@@ -4,6 +4,7 @@
 
 mod absent;
 mod blank;
+mod dating;
 mod evidence;
 mod facts;
 mod first;

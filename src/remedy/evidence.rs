@@ -36,6 +36,8 @@ pub struct Evidence<'a> {
     pub engine: Option<&'a str>,
     /// Version of the engine as printed.
     pub version: Option<&'a str>,
+    /// The newest version that prints what the log shows, where it prints no version and its lines set a bound.
+    pub newest: Option<&'a str>,
     /// Figures of the root process by name; the unit is in the name.
     pub figures: &'a BTreeMap<String, f64>,
     /// Settings of the launch by name, as printed.
@@ -141,6 +143,11 @@ impl Evidence<'_> {
     /// Whether the engine is this one.
     pub fn engine_is(&self, name: &str) -> bool {
         self.engine == Some(name)
+    }
+
+    /// The version by which flags are chosen: the one printed, else the newest that the log can be of.
+    pub fn version_of_flags(&self) -> Option<&str> {
+        self.version.or(self.newest)
     }
 
     /// The engine's version, if it can be read.
@@ -312,6 +319,7 @@ pub(crate) mod testing {
                 reason: self.reason,
                 engine: Some(engine).filter(|s| !s.is_empty()),
                 version: Some(version).filter(|s| !s.is_empty()),
+                newest: None,
                 figures: &self.figures,
                 settings: &self.settings,
                 unified: self.unified,

@@ -120,7 +120,7 @@ fn candidate<'a>(def: &'a RemedyDef, e: &Evidence) -> Option<Candidate<'a>> {
     let reason_fits = def.reasons.is_empty() || def.reasons.iter().any(|of| of == reason);
     let fits = engine_fits
         && reason_fits
-        && versions::admits(&def.versions, e.version)
+        && versions::admits(&def.versions, e.version_of_flags())
         && def.when.iter().all(|condition| conditions::holds(condition, e))
         && !def.unless.iter().any(|condition| conditions::holds(condition, e));
     if !fits {
@@ -210,7 +210,7 @@ fn changes<'a>(def: &'a RemedyDef, sum: &Sum, e: &Evidence) -> Option<Vec<(&'a C
         let engine =
             change.engines.is_empty() || e.engine.is_none() || change.engines.iter().any(|name| e.engine_is(name));
         engine
-            && versions::admits(&change.versions, e.version)
+            && versions::admits(&change.versions, e.version_of_flags())
             && change.when.iter().all(|condition| conditions::holds(condition, e))
     };
     let offered: Vec<_> = def.change.iter().filter(has).collect();

@@ -4,6 +4,7 @@
 //! what a version contains: the ranges stand in the data.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 /// A version, as far as it decides which flags exist.
 ///
@@ -47,6 +48,17 @@ impl Version {
     }
 }
 
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let release: Vec<String> = self.release.iter().map(u64::to_string).collect();
+        f.write_str(&release.join("."))?;
+        match self.post {
+            0 => Ok(()),
+            post => write!(f, ".post{post}"),
+        }
+    }
+}
+
 impl PartialOrd for Version {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
@@ -67,8 +79,10 @@ impl Ord for Version {
 /// A range of versions, both ends included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
-    from: Option<Version>,
-    to: Option<Version>,
+    /// The first version.
+    pub from: Option<Version>,
+    /// The last version.
+    pub to: Option<Version>,
 }
 
 impl Range {
