@@ -885,3 +885,29 @@ fn flags_are_those_of_the_release_whose_words_the_log_has() {
     let newest = flags(&open);
     assert!(newest.iter().all(|f| f != "--disable-cuda-graph"), "{newest:?}");
 }
+
+#[test]
+fn the_gpu_of_the_tight_rank_is_freed_before_any_fraction_is_raised() {
+    let mut log =
+        "[2026-05-11 03:00:02] server_args=ServerArgs(model_path='/m/a', tp_size=2, mem_fraction_static=0.8)\n"
+            .to_owned();
+    for (rank, before, after) in [(0, "77.9", "16.7"), (1, "63.1", "1.9")] {
+        log += &format!(
+            "[2026-05-11 03:00:16 TP{rank}] Load weight begin. avail mem={before} GB\n\
+             [2026-05-11 03:02:16 TP{rank}] Load weight end. elapsed=119.20 s, type=Qwen3MoeForCausalLM, quant=fp8, avail mem={after} GB, mem usage=61.20 GB.\n"
+        );
+    }
+    log += "[2026-05-11 03:02:17 TP0] Scheduler hit an exception: Traceback (most recent call last):\n\
+            \x20 File \"/sgl-workspace/sglang/python/sglang/srt/model_executor/model_runner.py\", line 1900, in init_memory_pool\n\
+            \x20   raise RuntimeError(\n\
+            RuntimeError: Not enough memory. Please try to increase --mem-fraction-static. Current value: mem_fraction_static=0.8\n";
+    let tight = report(&log);
+    assert_eq!(cause(&tight), "gpu-mem.static-fraction");
+    assert_eq!(ids(&tight)[0], "free-tight-rank");
+    let title = &tight.remedies[0].title;
+    assert!(title.contains("TP1") && title.contains("14.80 GiB"), "{title}");
+    assert!(!ids(&tight).contains(&"mem-fraction-static-up"));
+    // Where all ranks find the same, the weights are what is too large for the fraction.
+    let even = report(&log.replace("63.1", "77.9").replace("=1.9 GB", "=16.7 GB"));
+    assert!(!ids(&even).contains(&"free-tight-rank"), "{:?}", ids(&even));
+}

@@ -11,7 +11,7 @@ use crate::launch::Launches;
 use crate::launch::arrival::size_from_settings;
 use crate::launch::machine::Engine;
 use crate::launch::processes::{Process, ProcessId, ProcessRole};
-use crate::remedy::evidence::Elsewhere;
+use crate::remedy::evidence::{Elsewhere, Spread};
 use crate::remedy::{Evidence, patch};
 use crate::report::model::{Launch, LaunchIds, Measurement, Platform};
 use crate::time::Stamp;
@@ -44,6 +44,10 @@ const LAUNCH_WIDE: &[&str] = &[
 ];
 /// Figures that each rank has of its own, about the same on all: another rank's is told as that rank's.
 const PER_RANK: &[&str] = &["kv_available_gib"];
+/// Figures that each rank prints of itself and of which SGLang takes the least for all.
+const LEAST_OF_RANKS: &[&str] = &["load_avail_gib", "after_load_avail_gib"];
+/// Ranks that differ by less hold the same, in GiB: the driver and other small users vary.
+const SAME_GIB: f64 = 0.5;
 /// What `free` says of a node, whoever asked it.
 const OF_THE_NODE: &[&str] = &[
     "host_total_gib",
@@ -106,6 +110,8 @@ pub struct Facts {
     pub other_holders: Vec<(i64, f64)>,
     /// What other processes say of quantities that the root's process has too.
     pub elsewhere: BTreeMap<String, Elsewhere>,
+    /// Quantities in which the ranks differ and of which the least counts for all.
+    pub spreads: BTreeMap<String, Spread>,
 }
 
 /// Collects the facts of the verdict's attempt.
@@ -124,7 +130,9 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         under: Vec::new(),
         other_holders: Vec::new(),
         elsewhere: BTreeMap::new(),
+        spreads: BTreeMap::new(),
     };
+    let mut of_ranks: BTreeMap<&str, BTreeMap<ProcessId, f64>> = BTreeMap::new();
     let mut programs: BTreeMap<&str, ()> = BTreeMap::new();
     let root_node = root.and_then(|r| launches.processes.get(r.process).node.as_deref());
     let listed = verdict
@@ -157,6 +165,11 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         for figure in &event.figures {
             // What is printed after the root is no part of its account, except by the root's own copies.
             let before = root.is_none_or(|r| index <= r.event) || told_again(index);
+            if before && LEAST_OF_RANKS.contains(&&*figure.name) {
+                // A rank that loads a second model, as a draft, prints the same of that.
+                let of_ranks = of_ranks.entry(&*figure.name).or_default();
+                of_ranks.entry(process).or_insert(figure.value);
+            }
             if own && before {
                 facts.figures.insert(figure.name.to_string(), figure.value);
             } else if OF_THE_NODE.contains(&&*figure.name) && may_be_of(root_node, who, launches) {
@@ -207,6 +220,10 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
             facts.unified = Some(true);
         }
     }
+    facts.spreads = of_ranks
+        .into_iter()
+        .filter_map(|(name, ranks)| Some((name.to_owned(), spread(launches, &ranks)?)))
+        .collect();
     facts.elsewhere.retain(|name, _| !facts.figures.contains_key(name));
     for (name, other) in &facts.elsewhere {
         if LAUNCH_WIDE.contains(&name.as_str()) {
@@ -250,6 +267,17 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         });
     facts.under = under(launches, &programs);
     facts
+}
+
+/// The least and the most of what the ranks printed, where they differ.
+fn spread(launches: &Launches, ranks: &BTreeMap<ProcessId, f64>) -> Option<Spread> {
+    let (process, least) = ranks.iter().min_by(|a, b| a.1.total_cmp(b.1))?;
+    let most = ranks.values().copied().max_by(f64::total_cmp)?;
+    (most - least > SAME_GIB).then(|| Spread {
+        least: *least,
+        process: launches.processes.get(*process).id.clone(),
+        most,
+    })
 }
 
 /// One name for figures that are printed in two units.
@@ -411,6 +439,7 @@ impl Facts {
             node: launches.node(root.event, root.process).map(|node| &**node),
             device: who.device,
             elsewhere: &self.elsewhere,
+            spreads: &self.spreads,
             other_holders: self.other_holders.clone(),
         }
     }

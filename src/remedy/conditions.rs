@@ -9,6 +9,8 @@ use super::units::Share;
 
 /// A reserved-but-unallocated amount below this is no fragmentation worth a setting, in GiB.
 const FRAGMENTED_FLOOR: f64 = 0.5;
+/// A rank that finds so much less free than another shares its GPU with somebody, in GiB.
+const HELD_BY_ANOTHER: f64 = 1.0;
 /// From this part of the room outside the share on, another process decides whether the launch fits.
 const MOST_OF_THE_ROOM: f64 = 0.75;
 
@@ -23,6 +25,8 @@ enum Condition<'a> {
     Unified,
     /// `platform-unknown`: the log does not tell whether they do.
     PlatformUnknown,
+    /// `tight-rank`: one rank found clearly less free memory than the others before it loaded the model.
+    TightRank,
     /// `host-memory-only`: the cause is of the host's memory, and the device has its own.
     HostMemoryOnly,
     /// `multi-node`: more than one node.
@@ -80,6 +84,7 @@ impl<'a> Condition<'a> {
             "vllm" | "sglang" | "nccl" | "torch" => Some(Self::Engine(text)),
             "unified" => Some(Self::Unified),
             "platform-unknown" => Some(Self::PlatformUnknown),
+            "tight-rank" => Some(Self::TightRank),
             "host-memory-only" => Some(Self::HostMemoryOnly),
             "multi-node" => Some(Self::MultiNode),
             "single-gpu" => Some(Self::SingleGpu),
@@ -102,6 +107,7 @@ impl<'a> Condition<'a> {
             Self::Engine(name) => e.engine_is(name),
             Self::Unified => e.is_unified(),
             Self::PlatformUnknown => e.is_platform_unknown(),
+            Self::TightRank => is_tight(e),
             Self::HostMemoryOnly => is_host_memory_only(e),
             Self::MultiNode => e.nodes > 1,
             Self::SingleGpu => is_single_gpu(e),
@@ -131,6 +137,11 @@ impl<'a> Condition<'a> {
 fn is_host_memory_only(e: &Evidence) -> bool {
     let undecided = e.is_platform_unknown() && e.phase == Some("graph-capture");
     e.family() == "host-mem" && !e.is_unified() && !undecided
+}
+
+fn is_tight(e: &Evidence) -> bool {
+    let spread = e.spreads.get("load_avail_gib");
+    spread.is_some_and(|spread| spread.most - spread.least >= HELD_BY_ANOTHER)
 }
 
 fn is_single_gpu(e: &Evidence) -> bool {

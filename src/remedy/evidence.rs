@@ -25,6 +25,17 @@ pub struct Elsewhere {
     pub process: String,
 }
 
+/// A quantity that each rank printed of itself, where they differ.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spread {
+    /// The least of them.
+    pub least: f64,
+    /// Id of the process that printed it.
+    pub process: String,
+    /// The most.
+    pub most: f64,
+}
+
 /// The evidence that remedies and the memory account are made from.
 #[derive(Debug, Clone)]
 pub struct Evidence<'a> {
@@ -62,6 +73,8 @@ pub struct Evidence<'a> {
     pub device: Option<u32>,
     /// What another process of the launch says of a quantity that all of its kind have.
     pub elsewhere: &'a BTreeMap<String, Elsewhere>,
+    /// Quantities in which the ranks differ and of which the least counts for all.
+    pub spreads: &'a BTreeMap<String, Spread>,
     /// Other processes on the device that the log names: pid and GiB.
     pub other_holders: Vec<(i64, f64)>,
 }
@@ -271,6 +284,7 @@ pub(crate) mod testing {
         pub reason: Option<&'static str>,
         pub node: Option<&'static str>,
         pub elsewhere: BTreeMap<String, Elsewhere>,
+        pub spreads: BTreeMap<String, Spread>,
     }
 
     impl Case {
@@ -307,6 +321,12 @@ pub(crate) mod testing {
             self
         }
 
+        pub fn spread(mut self, name: &str, least: f64, process: &str, most: f64) -> Self {
+            let process = process.to_owned();
+            self.spreads.insert(name.to_owned(), Spread { least, process, most });
+            self
+        }
+
         pub fn evidence<'a>(
             &'a self,
             cause: &'a str,
@@ -332,6 +352,7 @@ pub(crate) mod testing {
                 node: self.node,
                 device: None,
                 elsewhere: &self.elsewhere,
+                spreads: &self.spreads,
                 other_holders: self.holders.clone(),
             }
         }

@@ -8,7 +8,7 @@ use super::evidence::Evidence;
 use super::units::Gib;
 
 /// Placeholder names that formulas give.
-const NAMES: &[&str] = &["from", "to", "gib", "pids", "threshold", "device"];
+const NAMES: &[&str] = &["from", "to", "gib", "pids", "threshold", "device", "rank"];
 /// Placeholder names that the evidence gives.
 const PLACES: &[&str] = &["node", "ip", "pid", "pod"];
 

@@ -62,6 +62,7 @@ const FORMULAS: &[(&str, Formula)] = &[
     ("static-fraction-up", static_fraction::up),
     ("holder", sizes::holder),
     ("imbalance", sizes::imbalance),
+    ("tight-rank", sizes::tight_rank),
     ("shortfall", sizes::shortfall),
     ("host-need", sizes::host_need),
     ("shard", sizes::shard),

@@ -34,6 +34,19 @@ pub fn holder(e: &Evidence) -> Sum {
     Sum::Value(Computed { vars, arithmetic: None })
 }
 
+/// How much less free memory one rank found before loading than the others, and which.
+pub fn tight_rank(e: &Evidence) -> Sum {
+    let Some(spread) = e.spreads.get("load_avail_gib") else {
+        return Sum::Nothing;
+    };
+    let (least, most) = (Gib(spread.least), Gib(spread.most));
+    let less = most - least;
+    Sum::Value(Computed {
+        vars: vec![("rank", spread.process.clone()), ("gib", less.to_string())],
+        arithmetic: Some(format!("{most} - {least} GiB free before loading = {less} GiB")),
+    })
+}
+
 /// The number of the device.
 pub fn device(e: &Evidence) -> Sum {
     e.device.map_or(Sum::Nothing, |device| {

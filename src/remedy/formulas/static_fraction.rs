@@ -83,11 +83,21 @@ pub fn up(e: &Evidence) -> Sum {
             format!("{smallest} at least + {KV_ROOM} for the KV cache"),
         )
     } else {
-        let (Some(before), Some(after)) = (e.size("load_avail_gib"), e.gib("after_load_avail_gib")) else {
+        // SGLang takes the least of the ranks for all, before loading and after.
+        let tight = e
+            .spreads
+            .get("after_load_avail_gib")
+            .or(e.spreads.get("load_avail_gib"));
+        let least = |name: &str| e.spreads.get(name).map(|spread| Gib(spread.least));
+        let before = least("load_avail_gib").or_else(|| e.size("load_avail_gib"));
+        let after = least("after_load_avail_gib").or_else(|| e.gib("after_load_avail_gib"));
+        let (Some(before), Some(after)) = (before, after) else {
             return Sum::Missing("the memory free before and after loading");
         };
         let used: Share = Gib(before.0 - after.0) / before;
-        let sum = format!("({before} - {after} GiB free after loading) / {before} GiB + {KV_ROOM} for the KV cache");
+        let whose = tight.map_or_else(String::new, |spread| format!(" on {}, the tight rank", spread.process));
+        let sum =
+            format!("({before} - {after} GiB free after loading{whose}) / {before} GiB + {KV_ROOM} for the KV cache");
         (used + KV_ROOM, sum)
     };
     let rounded = to.ceil();
@@ -112,6 +122,29 @@ mod tests {
             to(&down(&case.evidence("gpu-oom.graph-capture", "sglang", "0.5.9", ""))),
             "0.83"
         );
+    }
+
+    #[test]
+    fn the_tight_rank_decides_whether_a_larger_fraction_helps() {
+        let own = || {
+            Case::figures(&[("load_avail_gib", 77.9), ("after_load_avail_gib", 16.7)])
+                .set("mem_fraction_static", "0.78")
+        };
+        let up = |case: &Case| up(&case.evidence("gpu-mem.static-fraction", "sglang", "0.5.9", ""));
+        // (77.9 - 16.7) / 77.9 = 0.7856; + 0.03 = 0.8156
+        assert_eq!(to(&up(&own())), "0.82");
+        // (63.1 - 1.9) / 63.1 = 0.9699: nothing is left for activations.
+        let tight =
+            own()
+                .spread("load_avail_gib", 63.1, "PP1 TP3", 77.9)
+                .spread("after_load_avail_gib", 1.9, "PP1 TP3", 16.7);
+        assert_eq!(up(&tight), Sum::Unfit);
+        // (74.9 - 13.7) / 74.9 = 0.8171; + 0.03 = 0.8471
+        let less =
+            own()
+                .spread("load_avail_gib", 74.9, "PP1 TP3", 77.9)
+                .spread("after_load_avail_gib", 13.7, "PP1 TP3", 16.7);
+        assert_eq!(to(&up(&less)), "0.85");
     }
 
     #[test]

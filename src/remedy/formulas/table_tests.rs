@@ -366,7 +366,7 @@ fn one_answer_for_all_would_fail_every_share() {
 
 #[test]
 fn every_sum_with_a_value_is_in_the_table() {
-    // These only name what the log says: a holder, a device, a shard, an estimate, a size of shared memory.
+    // These only name what the log says: a holder, a device, a rank, a shard, an estimate, a size of shared memory.
     let names_only = [
         "holder",
         "device",
@@ -375,6 +375,7 @@ fn every_sum_with_a_value_is_in_the_table() {
         "shm-size",
         "shortfall",
         "imbalance",
+        "tight-rank",
         "host-need",
     ];
     for (name, _) in super::FORMULAS {
