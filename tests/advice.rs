@@ -911,3 +911,115 @@ fn the_gpu_of_the_tight_rank_is_freed_before_any_fraction_is_raised() {
     let even = report(&log.replace("63.1", "77.9").replace("=1.9 GB", "=16.7 GB"));
     assert!(!ids(&even).contains(&"free-tight-rank"), "{:?}", ids(&even));
 }
+
+/// A launch whose worker the kernel killed, with the kernel's report.
+fn killed_in(group: &str) -> Report {
+    let serve = Text::new(
+        "node-b.log",
+        "(APIServer pid=1) INFO 11-20 08:00:01 [api_utils.py:339]   █▄█▀ █     █     █     █  version 0.25.1\n\
+         (EngineCore pid=1822300) INFO 11-20 08:00:20 [core.py:140] Initializing a V1 LLM engine (v0.25.1) with config: model='/m/a', tensor_parallel_size=1\n\
+         (EngineCore pid=1822300) INFO 11-20 08:00:33 [model_runner.py:281] Loading model from scratch...\n\
+         RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore': -9}\n",
+    );
+    let kernel = Text::new(
+        "kernel-node-b.txt",
+        format!(
+            "[Fri Nov 20 08:01:02 2026] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=c7,mems_allowed=0-1,oom_memcg={group},task_memcg={group}/c7,task=VLLM::EngineCor,pid=1822300,uid=0\n\
+             [Fri Nov 20 08:01:02 2026] Memory cgroup out of memory: Killed process 1822300 (VLLM::EngineCor) total-vm:98304000kB, anon-rss:65011712kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:1kB oom_score_adj:1000\n"
+        ),
+    );
+    examine_texts(&[serve, kernel])
+}
+
+#[test]
+fn the_group_whose_limit_was_hit_tells_what_to_change_and_nothing_given_is_asked_for() {
+    for (group, first, other) in [
+        (
+            "/kubepods.slice/kubepods-pod12ab.slice",
+            "raise-pod-memory-limit",
+            "docker",
+        ),
+        (
+            "/system.slice/slurmstepd.scope/slurm/job_7",
+            "raise-job-memory",
+            "docker",
+        ),
+        ("/docker/4f1c", "raise-group-memory", "resources.limits"),
+    ] {
+        let report = killed_in(group);
+        assert_eq!(cause(&report), "host-mem.oom-killer", "{group}");
+        assert_eq!(ids(&report)[0], first, "{group}");
+        let mut changes = report.remedies.iter().flat_map(|r| &r.change);
+        assert!(
+            changes.all(|c| !c.name.contains(other)),
+            "{group}: {:?}",
+            report.remedies
+        );
+        assert!(
+            commands(&report).iter().all(|c| !c.contains("journalctl")),
+            "{group}: {:?}",
+            commands(&report)
+        );
+    }
+}
+
+#[test]
+fn a_stated_pod_limit_is_the_value_to_raise() {
+    let report = report(
+        "(EngineCore pid=130) INFO 11-20 08:00:20 [core.py:140] Initializing a V1 LLM engine (v0.25.1) with config: model='/m/a', tensor_parallel_size=1\n\
+         (EngineCore pid=130) INFO 11-20 08:00:33 [model_runner.py:281] Loading model from scratch...\n\
+         Name:             qwen-0\n    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n\
+         \x20   Limits:\n      memory:          200Gi\n      nvidia.com/gpu:  4\n    Requests:\n      memory:          100Gi\n",
+    );
+    let limit = &report.remedies[0].change[0];
+    assert_eq!(
+        (limit.name.as_str(), limit.from.as_deref()),
+        ("resources.limits.memory", Some("200Gi"))
+    );
+    assert!(
+        commands(&report).iter().all(|c| !c.contains("describe")),
+        "{:?}",
+        commands(&report)
+    );
+}
+
+#[test]
+fn a_gpu_is_reset_only_where_that_can_help() {
+    let xid = |number: u32, text: &str, action: &str| {
+        let action = match action {
+            "" => String::new(),
+            action => format!(
+                "NVRM: Xid (PCI:0000:3b:00): 154, pid=7203, name=python3, GPU recovery action changed from 0x0 (None) to 0x2 ({action})\n"
+            ),
+        };
+        report(&format!(
+            "(EngineCore pid=130) INFO 11-20 08:00:33 [model_runner.py:281] Loading model from scratch...\n\
+             NVRM: Xid (PCI:0000:3b:00): {number}, pid=7203, name=python3, {text}\n{action}"
+        ))
+    };
+    let lost = "GPU has fallen off the bus.";
+    for (report, first) in [
+        (xid(79, lost, ""), "reboot-for-lost-gpu"),
+        (xid(79, lost, "Node Reboot Required"), "reboot-node"),
+        (
+            xid(
+                119,
+                "Timeout after 6s of waiting for RPC response from GPU0 GSP!",
+                "Node Reboot Required",
+            ),
+            "reboot-node",
+        ),
+        (
+            xid(
+                119,
+                "Timeout after 6s of waiting for RPC response from GPU0 GSP!",
+                "GPU Reset Required",
+            ),
+            "reset-gpu",
+        ),
+    ] {
+        assert_eq!(ids(&report)[0], first, "{}", report.headline);
+        assert_eq!(ids(&report).contains(&"reset-gpu"), first == "reset-gpu");
+        assert!(commands(&report).is_empty(), "{:?}", commands(&report));
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! Owns which figure belongs to the root's process. Never computes a new figure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
@@ -100,6 +100,8 @@ pub struct Facts {
     pub newest: Option<String>,
     /// Model.
     pub model: Option<String>,
+    /// Programs of which there are lines in the inputs.
+    pub heard: Vec<String>,
     /// Tags of the verdict.
     pub tags: Vec<String>,
     /// Whether device and host share one pool.
@@ -124,6 +126,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         engine: launches.engine(verdict.attempt).id(),
         version: None,
         newest: None,
+        heard: Vec::new(),
         model: None,
         tags: Vec::new(),
         unified: None,
@@ -133,7 +136,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         spreads: BTreeMap::new(),
     };
     let mut of_ranks: BTreeMap<&str, BTreeMap<ProcessId, f64>> = BTreeMap::new();
-    let mut programs: BTreeMap<&str, ()> = BTreeMap::new();
+    let mut programs: BTreeSet<&str> = BTreeSet::new();
     let root_node = root.and_then(|r| launches.processes.get(r.process).node.as_deref());
     let listed = verdict
         .cause
@@ -196,7 +199,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         let Some(signature) = catalog.signature(event.signature) else {
             continue;
         };
-        programs.insert(signature.def.program.as_str(), ());
+        programs.insert(signature.def.program.as_str());
         if root.is_some_and(|r| r.event == index) {
             facts.tags.extend(signature.def.tags.iter().cloned());
             // What the failing process itself was told comes before a listing of another minute.
@@ -265,7 +268,8 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
                 .iter()
                 .find_map(|p| p.identity.model.as_ref().map(ToString::to_string))
         });
-    facts.under = under(launches, &programs);
+    facts.under = under(launches, &programs, facts.settings.get("oom_memcg"));
+    facts.heard = programs.into_iter().map(ToOwned::to_owned).collect();
     facts
 }
 
@@ -352,9 +356,16 @@ fn nccl_version(launches: &Launches, attempt: usize) -> Option<String> {
         .map(|(_, v)| v.to_string())
 }
 
-fn under(launches: &Launches, programs: &BTreeMap<&str, ()>) -> Vec<&'static str> {
+fn under(launches: &Launches, programs: &BTreeSet<&str>, group: Option<&String>) -> Vec<&'static str> {
     let mut under = Vec::new();
-    let has = |name: &str| programs.contains_key(name);
+    // The group whose limit was hit is named after what made it.
+    let made_by = |name: &str| group.is_some_and(|group| group.contains(name));
+    let has = |name: &str| match name {
+        "k8s" => programs.contains(name) || made_by("kubepods"),
+        "slurm" => programs.contains(name) || made_by("/slurm"),
+        "docker" => programs.contains(name) || made_by("docker"),
+        _ => programs.contains(name),
+    };
     let ray = launches.processes.all().iter().any(|p| {
         p.label
             .as_deref()
@@ -427,6 +438,11 @@ impl Facts {
             engine: engine.or_else(|| engine_of(launches, root)).or_else(|| program.id()),
             version: self.version.as_deref(),
             newest: self.newest.as_deref(),
+            heard: &self.heard,
+            all_nodes: self.settings.get("nnodes").is_some_and(|n| {
+                let stated = n.parse::<u32>().unwrap_or(u32::MAX);
+                stated > 1 && stated <= node_count(launches, verdict.attempt)
+            }),
             figures: &self.figures,
             settings: &self.settings,
             unified: self.unified,

@@ -51,6 +51,10 @@ enum Condition<'a> {
     Eager,
     /// `multimodal`: the model takes images, video or audio.
     Multimodal,
+    /// `all-nodes`: there are lines of as many nodes as the launch says it has.
+    AllNodes,
+    /// `lines:PROGRAM`: there are lines of this program in the inputs.
+    Lines(&'a str),
     /// `phase:ID`: the phase of death.
     Phase(&'a str),
     /// `tag:ID`: a tag of the verdict.
@@ -68,6 +72,7 @@ impl<'a> Condition<'a> {
         if let Some((kind, word)) = text.split_once(':') {
             return match kind {
                 _ if word.is_empty() => None,
+                "lines" => Some(Self::Lines(word)),
                 "phase" => Some(Self::Phase(word)),
                 "tag" => Some(Self::Tag(word)),
                 "reason" => Some(Self::Reason(word)),
@@ -84,6 +89,7 @@ impl<'a> Condition<'a> {
             "vllm" | "sglang" | "nccl" | "torch" => Some(Self::Engine(text)),
             "unified" => Some(Self::Unified),
             "platform-unknown" => Some(Self::PlatformUnknown),
+            "all-nodes" => Some(Self::AllNodes),
             "tight-rank" => Some(Self::TightRank),
             "host-memory-only" => Some(Self::HostMemoryOnly),
             "multi-node" => Some(Self::MultiNode),
@@ -107,6 +113,8 @@ impl<'a> Condition<'a> {
             Self::Engine(name) => e.engine_is(name),
             Self::Unified => e.is_unified(),
             Self::PlatformUnknown => e.is_platform_unknown(),
+            Self::AllNodes => e.all_nodes,
+            Self::Lines(program) => e.heard.iter().any(|heard| heard == program),
             Self::TightRank => is_tight(e),
             Self::HostMemoryOnly => is_host_memory_only(e),
             Self::MultiNode => e.nodes > 1,

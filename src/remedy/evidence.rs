@@ -49,6 +49,10 @@ pub struct Evidence<'a> {
     pub version: Option<&'a str>,
     /// The newest version that prints what the log shows, where it prints no version and its lines set a bound.
     pub newest: Option<&'a str>,
+    /// Programs of which there are lines in the inputs, as the catalog names them.
+    pub heard: &'a [String],
+    /// Whether there are lines of as many nodes as the launch says it has.
+    pub all_nodes: bool,
     /// Figures of the root process by name; the unit is in the name.
     pub figures: &'a BTreeMap<String, f64>,
     /// Settings of the launch by name, as printed.
@@ -285,6 +289,7 @@ pub(crate) mod testing {
         pub node: Option<&'static str>,
         pub elsewhere: BTreeMap<String, Elsewhere>,
         pub spreads: BTreeMap<String, Spread>,
+        pub heard: Vec<String>,
     }
 
     impl Case {
@@ -340,6 +345,8 @@ pub(crate) mod testing {
                 engine: Some(engine).filter(|s| !s.is_empty()),
                 version: Some(version).filter(|s| !s.is_empty()),
                 newest: None,
+                heard: &self.heard,
+                all_nodes: false,
                 figures: &self.figures,
                 settings: &self.settings,
                 unified: self.unified,
