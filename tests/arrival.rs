@@ -238,3 +238,140 @@ fn engines_that_other_nodes_are_to_start_are_named() {
     assert_eq!(report.outcome, Outcome::Running);
     assert_eq!(report.log.missing, ["DP ranks 2, 3"]);
 }
+
+/// A node of SGLang that was started for two nodes, and the end of its wait.
+fn sglang_node(name: &str, rank: u32, address: &str) -> Text {
+    let mut log = format!(
+        "[2026-03-05 21:11:02] server_args=ServerArgs(model_path='/m/a', tp_size=4, dist_init_addr='{address}', nnodes=2, node_rank={rank})\n"
+    );
+    for local in 0..2 {
+        log += &format!(
+            "[2026-03-05 21:11:14 TP{}] Init torch distributed begin.\n",
+            2 * rank + local
+        );
+    }
+    let raised = match rank {
+        0 => "Timed out after 601 seconds waiting for clients. 2/4 clients joined.".to_owned(),
+        _ => format!(
+            "The client socket has timed out after 600000ms while trying to connect to ({}).",
+            address.replace(':', ", ")
+        ),
+    };
+    log += &format!(
+        "[2026-03-05 21:21:15 TP{}] Scheduler hit an exception: Traceback (most recent call last):\n\
+         \x20 File \"/usr/lib/python3.12/dist-packages/torch/distributed/rendezvous.py\", line 189, in _create_c10d_store\n\
+         \x20   return TCPStore(\ntorch.distributed.DistStoreError: {raised}\n",
+        2 * rank
+    );
+    Text::new(format!("{name}.log"), log)
+}
+
+fn first_change(report: &Report) -> (&str, &str, Option<&str>, Option<&str>) {
+    let remedy = &report.remedies[0];
+    let change = &remedy.change[0];
+    (&remedy.id, &change.name, change.from.as_deref(), change.to.as_deref())
+}
+
+#[test]
+fn a_node_that_looks_for_the_head_elsewhere_is_the_news() {
+    let head = || sglang_node("gpu-a", 0, "10.7.0.21:5000");
+    let report = examine_texts(&[head(), sglang_node("gpu-b", 1, "10.7.0.12:5000")]);
+    assert_eq!(
+        report.headline,
+        "gpu-b looks for the head at 10.7.0.12:5000, and the head (gpu-a) is at 10.7.0.21:5000"
+    );
+    let changed = (
+        "same-head-address",
+        "--dist-init-addr on gpu-b",
+        Some("10.7.0.12:5000"),
+        Some("10.7.0.21:5000"),
+    );
+    assert_eq!(first_change(&report), changed);
+    assert_eq!(report.retry.verdict, "after-change");
+    assert!(report.next_evidence.iter().all(|e| !e.what.contains("never joined")));
+    let same = examine_texts(&[head(), sglang_node("gpu-b", 1, "10.7.0.21:5000")]);
+    assert!(
+        same.findings.iter().all(|f| f.id != "nodes.misfit"),
+        "{:?}",
+        same.findings
+    );
+}
+
+#[test]
+fn vllms_ranks_of_another_node_must_meet_where_rank_0_does() {
+    let node = |name: &str, pid: u32, rank: u32, address: &str, raised: &str| {
+        Text::new(
+            format!("{name}.log"),
+            format!(
+                "(Worker pid={pid}) INFO 11-20 08:00:25 [parallel_state.py:1607] world_size=4 rank={rank} local_rank=0 distributed_init_method=tcp://{address} backend=nccl\n\
+                 (Worker pid={pid}) ERROR 11-20 08:10:27 [multiproc_executor.py:898] torch.distributed.DistStoreError: {raised}\n"
+            ),
+        )
+    };
+    let waited = "Timed out after 601 seconds waiting for clients. 2/4 clients joined.";
+    let refused = "The client socket has timed out after 600000ms while trying to connect to (10.4.0.21, 29501).";
+    let head = || node("gpu-a", 720, 0, "10.4.0.12:29501", waited);
+    let report = examine_texts(&[head(), node("gpu-b", 309, 2, "10.4.0.21:29501", refused)]);
+    let changed = (
+        "same-head-address",
+        "--master-addr on gpu-b",
+        Some("10.4.0.21"),
+        Some("10.4.0.12"),
+    );
+    assert_eq!(first_change(&report), changed);
+    // Each of two replicas has its own rank 0, and meets at a place of its own.
+    let replicas = examine_texts(&[head(), node("gpu-b", 309, 0, "10.4.0.21:29501", waited)]);
+    assert!(
+        replicas.findings.iter().all(|f| f.id != "nodes.misfit"),
+        "{:?}",
+        replicas.findings
+    );
+}
+
+#[test]
+fn nodes_of_one_rank_are_named_and_no_log_is_missing() {
+    let report = examine_texts(&[
+        sglang_node("gpu-a", 0, "10.7.0.21:5000"),
+        sglang_node("gpu-b", 0, "10.7.0.21:5000"),
+    ]);
+    assert_eq!(report.headline, "gpu-a and gpu-b were both started with node rank 0");
+    assert_eq!(first_change(&report).0, "one-rank-per-node");
+    assert!(report.log.missing.is_empty(), "{:?}", report.log.missing);
+}
+
+#[test]
+fn the_node_whose_interface_leads_nowhere_is_named_with_that_of_the_others() {
+    let node = |name: &str, interface: &str, address: &str, last: &str| {
+        Text::new(
+            format!("{name}.log"),
+            format!("{name}:7000:7000 [0] NCCL INFO Bootstrap: Using {interface}:{address}<0>\n{last}"),
+        )
+    };
+    let refused = |at: &str| {
+        format!(
+            "dgx01:7000:7407 [0] misc/socket.cc:518 NCCL WARN socketPollConnect: connect to {at}<41233> returned Connection refused, exceeded error retry count (35)\n"
+        )
+    };
+    let report = examine_texts(&[
+        node("dgx01", "bond0", "10.8.0.1", &refused("172.17.0.1")),
+        node("dgx02", "docker0", "172.17.0.1", ""),
+    ]);
+    assert!(
+        report.headline.starts_with("dgx02 offers its peers docker0"),
+        "{}",
+        report.headline
+    );
+    let changed = ("nccl-socket-ifname", "NCCL_SOCKET_IFNAME", Some("unset"), Some("bond0"));
+    assert_eq!(first_change(&report), changed);
+    assert!(report.next_evidence.is_empty(), "{:?}", report.next_evidence);
+    // Two names of real networks may lead to each other.
+    let named = examine_texts(&[
+        node("dgx01", "bond0", "10.8.0.1", &refused("10.8.0.2")),
+        node("dgx02", "eth0", "10.8.0.2", ""),
+    ]);
+    assert!(
+        named.findings.iter().all(|f| f.id != "nodes.misfit"),
+        "{:?}",
+        named.findings
+    );
+}

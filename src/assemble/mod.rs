@@ -9,6 +9,7 @@ mod evidence;
 mod facts;
 mod first;
 mod leftover;
+mod misfit;
 mod missing;
 mod next;
 mod overruled;
@@ -72,14 +73,16 @@ pub fn assemble(
     };
     let root = verdict.root.and_then(|i| verdict.failures.get(i));
     let exception = root.and_then(|f| exception_of(launches, f));
-    let facts = facts::gather(catalog, launches, verdict);
+    let misfit = misfit::misfit(launches, verdict);
+    let mut facts = facts::gather(catalog, launches, verdict);
+    facts.settings.extend(misfit.iter().flat_map(|m| m.settings.clone()));
     let known = root.zip(verdict.cause.as_deref()).map(|(failure, cause)| {
         let reason = launches
             .signature(catalog, failure.event)
             .and_then(|s| s.def.reason.as_deref());
         facts.advice_evidence(cause, reason, verdict, launches, failure)
     });
-    let advice = known.as_ref().map_or_else(
+    let mut advice = known.as_ref().map_or_else(
         || next::without_a_failure(verdict.outcome),
         |known| advise(catalog.cause(known.cause), catalog.remedies_of(known.cause), known),
     );
@@ -112,9 +115,17 @@ pub fn assemble(
             .map_or("", |p| p.event.place.message());
         fingerprint(cause, verdict.phase.as_deref(), exception, text)
     });
-    let waits = waits::waits(catalog, launches, verdict, &facts, &names, input.now.as_ref());
+    let mut waits = waits::waits(catalog, launches, verdict, &facts, &names, input.now.as_ref());
     let mut findings = findings(catalog, launches, verdict, all, &names);
     findings.splice(0..0, waits.findings);
+    if let Some(misfit) = &misfit {
+        // Where two nodes have one rank, the log of the rank that nobody has is not missing.
+        if misfit.settings.contains_key("same_rank") {
+            waits.missing.clear();
+        }
+        advice.retry = misfit.retry.clone();
+        findings.insert(0, misfit.finding.clone());
+    }
     let undecided = first::tell(launches, verdict, &names);
     findings.splice(0..0, undecided.findings);
     findings.extend(leftover::tell(launches, verdict, &facts));
@@ -127,6 +138,10 @@ pub fn assemble(
     let mut story = story::tell(catalog, launches, verdict, &facts, cause.as_ref(), &names);
     story.add(None, undecided.sentence);
     story.add(waits.headline, waits.sentence);
+    story.add(
+        misfit.as_ref().map(|m| m.headline.clone()),
+        misfit.as_ref().map(|m| format!("{}.", m.finding.title)),
+    );
     let mut alternatives = alternatives(catalog, launches, verdict, &names);
     alternatives.extend(waits.alternatives);
     alternatives.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));

@@ -1,0 +1,109 @@
+//! What does not fit among the nodes, said as the news: which node, and which of its values is the wrong one.
+//!
+//! Owns the words, and the settings by which remedies name the values. Only a failure that such a misfit brings about is
+//! told so.
+
+use std::collections::BTreeMap;
+
+use crate::launch::Launches;
+use crate::launch::odd::{Odd, odd};
+use crate::report::model::{Finding, Outcome, Retry};
+use crate::verdict::Verdict;
+
+use super::waits::finding;
+
+/// Causes that nodes die of which do not meet.
+const NOT_MET: &[&str] = &["dist.rendezvous-timeout", "dist.store-unreachable", "dist.world-size"];
+/// Causes that nodes die of which cannot reach each other.
+const NOT_REACHED: &[&str] = &["nccl.bootstrap-net", "dist.gloo"];
+
+/// One misfit.
+pub struct Misfit {
+    /// The headline.
+    pub headline: String,
+    /// What is wrong, in a sentence.
+    pub finding: Finding,
+    /// Would the same launch end the same way?
+    pub retry: Retry,
+    /// The values, by the names that remedies use.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// The misfit that the failure comes from.
+pub fn misfit(launches: &Launches, verdict: &Verdict) -> Option<Misfit> {
+    let cause = verdict
+        .cause
+        .as_deref()
+        .filter(|_| verdict.outcome == Outcome::Failed)?;
+    let all = odd(launches, verdict.attempt);
+    let fits = |odd: &&Odd| match odd {
+        Odd::Address { .. } | Odd::Rank { .. } => NOT_MET.contains(&cause),
+        Odd::Interface { .. } => NOT_REACHED.contains(&cause),
+    };
+    all.iter().find(fits).map(told)
+}
+
+fn told(odd: &Odd) -> Misfit {
+    let (headline, sentence, settings) = match odd {
+        Odd::Address {
+            node,
+            told,
+            head,
+            right,
+        } => (
+            format!("{node} looks for the head at {told}, and the head ({head}) is at {right}"),
+            format!("{node} was given {told} as the head's address; the head ({head}) was started with {right}"),
+            vec![
+                ("odd_node", node.to_string()),
+                ("odd_address", told.to_string()),
+                ("head_address", right.to_string()),
+                ("odd_host", host(told).to_owned()),
+                ("head_host", host(right).to_owned()),
+            ],
+        ),
+        Odd::Rank { nodes, rank } => {
+            let names: Vec<&str> = nodes.iter().map(|node| &**node).collect();
+            let names = names.join(" and ");
+            (
+                format!("{names} were both started with node rank {rank}"),
+                format!("{names} have node rank {rank}, so that the ranks of another node are missing"),
+                vec![
+                    ("same_rank_nodes", names),
+                    ("same_rank", rank.to_string()),
+                    ("odd_node", nodes.last().map_or_else(String::new, ToString::to_string)),
+                ],
+            )
+        }
+        Odd::Interface { node, taken, right } => {
+            let others = right
+                .as_ref()
+                .map_or_else(String::new, |right| format!("; the other nodes took {right}"));
+            let mut settings = vec![("odd_node", node.to_string()), ("odd_interface", taken.to_string())];
+            settings.extend(right.iter().map(|right| ("right_interface", right.to_string())));
+            (
+                format!("{node} offers its peers {taken}, an interface that no other node reaches"),
+                format!("NCCL took {taken} on {node}, a network inside that machine{others}"),
+                settings,
+            )
+        }
+    };
+    Misfit {
+        headline,
+        finding: finding("nodes.misfit", "warning", &sentence),
+        retry: Retry {
+            verdict: "after-change".to_owned(),
+            why: "The same command gives the same values.".to_owned(),
+            same_node: None,
+            after: Some("the value of that node is corrected".to_owned()),
+        },
+        settings: settings
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+    }
+}
+
+/// The host of `host:port`.
+fn host(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host)
+}

@@ -1,0 +1,142 @@
+//! The node that was set up otherwise than the head: another address to meet at, the rank of another node, a network
+//! interface that leads nowhere.
+//!
+//! Owns which of two values is the wrong one: the head's is right, and a bridge of the machine's own is no network
+//! between nodes. Never says what died of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Launches;
+
+/// How the interfaces begin that a machine makes for itself: bridges of containers and virtual machines, loop-backs.
+const OF_THE_MACHINE: &[&str] = &[
+    "docker", "br-", "virbr", "veth", "cni", "flannel", "cali", "lxc", "podman", "lo",
+];
+
+/// One node that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Odd {
+    /// It looks for the head at another address than the head's own.
+    Address {
+        /// The node.
+        node: Arc<str>,
+        /// Where it looks.
+        told: Arc<str>,
+        /// The head.
+        head: Arc<str>,
+        /// Where the head is.
+        right: Arc<str>,
+    },
+    /// Several nodes were started with the same node rank.
+    Rank {
+        /// The nodes.
+        nodes: Vec<Arc<str>>,
+        /// Their rank.
+        rank: Arc<str>,
+    },
+    /// NCCL took an interface of the machine's own there.
+    Interface {
+        /// The node.
+        node: Arc<str>,
+        /// The interface.
+        taken: Arc<str>,
+        /// That of all other nodes, where they agree.
+        right: Option<Arc<str>>,
+    },
+}
+
+/// Values by the nodes that state them.
+type ByNode = BTreeMap<Arc<str>, BTreeSet<Arc<str>>>;
+
+/// What does not fit among the nodes of an attempt.
+pub fn odd(launches: &Launches, attempt: usize) -> Vec<Odd> {
+    let rank = values(launches, attempt, "node_rank");
+    let mut out = Vec::new();
+    out.extend(address(&values(launches, attempt, "dist_init_addr"), &|node| {
+        only(&rank, node).is_some_and(|rank| &*rank == "0")
+    }));
+    let meeting = values(launches, attempt, "init_method");
+    out.extend(address(&meeting, &|node| has_first_rank(launches, attempt, node)));
+    out.extend(same_rank(&rank));
+    out.extend(interface(&values(launches, attempt, "nccl_interface")));
+    out
+}
+
+fn values(launches: &Launches, attempt: usize, name: &str) -> ByNode {
+    let mut values = ByNode::new();
+    for placed in launches.of_attempt(attempt).filter_map(|i| launches.events.get(i)) {
+        let Some(node) = &launches.processes.get(placed.process).node else {
+            continue;
+        };
+        for (_, value) in placed.event.settings.iter().filter(|(n, _)| &**n == name) {
+            values.entry(node.clone()).or_default().insert(value.clone());
+        }
+    }
+    values
+}
+
+/// The value of a node that states one.
+fn only(values: &ByNode, node: &str) -> Option<Arc<str>> {
+    let of_node = values.get(node).filter(|of_node| of_node.len() == 1)?;
+    of_node.first().cloned()
+}
+
+/// Whether global rank 0 says on this node where it meets the others. Each of several replicas has a rank 0 of its own,
+/// and a place of its own to meet.
+fn has_first_rank(launches: &Launches, attempt: usize, node: &str) -> bool {
+    let placed = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let meets = placed.filter(|p| p.event.settings.iter().any(|(name, _)| &**name == "init_method"));
+    let mut of_node = meets.map(|p| launches.processes.get(p.process));
+    of_node.any(|p| p.rank == Some(0) && p.node.as_deref() == Some(node))
+}
+
+/// The node that looks for the head elsewhere, where one node is known to be the head.
+fn address(values: &ByNode, is_head: &dyn Fn(&str) -> bool) -> Option<Odd> {
+    let mut heads = values.keys().filter(|node| is_head(node));
+    let (Some(head), None) = (heads.next(), heads.next()) else {
+        return None;
+    };
+    let right = only(values, head)?;
+    let others = values.keys().filter(|node| *node != head);
+    others.into_iter().find_map(|node| {
+        let told = only(values, node).filter(|told| *told != right)?;
+        Some(Odd::Address {
+            node: node.clone(),
+            told: place(&told),
+            head: head.clone(),
+            right: place(&right),
+        })
+    })
+}
+
+/// An address without the scheme of a URL.
+fn place(text: &Arc<str>) -> Arc<str> {
+    text.split_once("://")
+        .map_or_else(|| text.clone(), |(_, place)| place.into())
+}
+
+/// Nodes that were started with one node rank.
+fn same_rank(values: &ByNode) -> Option<Odd> {
+    let mut nodes: BTreeMap<Arc<str>, Vec<Arc<str>>> = BTreeMap::new();
+    for node in values.keys() {
+        nodes.entry(only(values, node)?).or_default().push(node.clone());
+    }
+    let (rank, nodes) = nodes.into_iter().find(|(_, nodes)| nodes.len() > 1)?;
+    Some(Odd::Rank { nodes, rank })
+}
+
+/// The node on which NCCL took an interface of the machine's own, where it did not on the others.
+fn interface(values: &ByNode) -> Option<Odd> {
+    let own = |name: &str| OF_THE_MACHINE.iter().any(|start| name.starts_with(start));
+    let taken = values.keys().map(|node| Some((node, only(values, node)?)));
+    let taken: Vec<(&Arc<str>, Arc<str>)> = taken.collect::<Option<_>>()?;
+    let (inner, outer): (Vec<_>, Vec<_>) = taken.into_iter().partition(|(_, name)| own(name));
+    let right: BTreeSet<&Arc<str>> = outer.iter().map(|(_, name)| name).collect();
+    let (node, taken) = inner.first().filter(|_| !outer.is_empty())?;
+    Some(Odd::Interface {
+        node: (*node).clone(),
+        taken: taken.clone(),
+        right: right.first().filter(|_| right.len() == 1).map(|name| (*name).clone()),
+    })
+}
