@@ -1023,3 +1023,21 @@ fn a_gpu_is_reset_only_where_that_can_help() {
         assert!(commands(&report).is_empty(), "{:?}", commands(&report));
     }
 }
+
+#[test]
+fn the_figures_of_an_error_that_a_message_quotes_are_those_of_the_account() {
+    let report = report(
+        "(Worker_TP6 pid=311) INFO 11-20 08:00:33 [gpu_model_runner.py:5200] Starting to load model /m/a...\n\
+         (Worker_TP6 pid=311) ERROR 11-20 08:00:47 [gpu_model_runner.py:5301] Failed to load model - not enough GPU memory. Try lowering --gpu-memory-utilization to free memory for weights, increasing --tensor-parallel-size, or using --quantization. (original error: CUDA out of memory. Tried to allocate 1.50 GiB. GPU 2 has a total capacity of 79.18 GiB of which 1.06 GiB is free. Including non-PyTorch memory, this process has 78.11 GiB memory in use. Of the allocated memory 76.90 GiB is allocated by PyTorch, and 215.08 MiB is reserved by PyTorch but unallocated.)\n",
+    );
+    assert_eq!(cause(&report), "gpu-oom.weights");
+    for (name, value) in [
+        ("gpu_free_gib", 1.06),
+        ("process_in_use_gib", 78.11),
+        ("torch_allocated_gib", 76.9),
+    ] {
+        assert_eq!(report.figures.get(name), Some(&value), "{name}");
+    }
+    let memory = report.memory.unwrap();
+    assert_eq!((memory.short_by_gib, memory.requested_gib), (Some(0.44), None));
+}

@@ -244,7 +244,8 @@ fn free_at_start(e: &Evidence) -> Option<f64> {
 }
 
 fn requested(e: &Evidence, total: Option<f64>) -> Option<f64> {
-    let by_share = || Some(total? * e.utilization()?.share.0);
+    // vLLM holds nothing to its share before it sizes the KV cache: weights take what they need.
+    let by_share = || Some(total? * e.utilization().filter(|_| e.cause != "gpu-oom.weights")?.share.0);
     let by_fraction = || Some(e.figure("load_avail_gib")? * e.number("mem_fraction_static")?);
     e.figure("requested_gib").or_else(by_fraction).or_else(by_share)
 }
