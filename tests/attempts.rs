@@ -100,6 +100,46 @@ fn an_attempt_that_died_just_before_is_suspected_where_no_line_names_a_holder() 
 }
 
 #[test]
+fn what_the_first_attempt_died_of_is_changed_beside_the_leftover() {
+    let [_, second] = two_attempts();
+    let c = "(EngineCore pid=3341) INFO 11-25 11:58";
+    let e = "(EngineCore pid=3341) ERROR 11-25 11:59:14 [core.py:1231] ";
+    let first = loading(3300, 3341, "11-25 11:58")
+        + &format!(
+            "{c}:40 [gpu_model_runner.py:5300] Model loading took 9.50 GiB memory and 6.123456 seconds\n\
+             {e}EngineCore failed to start.\n{e}Traceback (most recent call last):\n\
+             {e}  File \"{SITE}/vllm/v1/worker/gpu_model_runner.py\", line 5900, in capture_model\n{e}    self._capture_cudagraphs()\n\
+             {e}torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 15.89 GiB of which 10.00 MiB is free.\n"
+        );
+    let log = |first: &str| {
+        examine_texts(&[
+            Text::new("serve.log", format!("{first}{second}")),
+            Text::new("nvidia-smi.txt", LISTING),
+        ])
+    };
+    let ids =
+        |report: &coroner::report::model::Report| report.remedies.iter().map(|r| r.id.clone()).collect::<Vec<_>>();
+    let report = log(&first);
+    assert_eq!(report.cause.as_ref().map(|c| c.id.as_str()), Some("gpu-mem.occupied"));
+    assert_eq!(ids(&report)[..2], ["kill-leftover-processes", "utilization-down"]);
+    assert!(
+        report.story.contains("Attempt 1 died of gpu-oom.graph-capture"),
+        "{}",
+        report.story
+    );
+    // 9.50 GiB of weights do not fit beside the leftover, whatever the share.
+    assert!(
+        !ids(&report).contains(&"utilization-to-free-memory".to_owned()),
+        "{:?}",
+        ids(&report)
+    );
+    // Who was only waited for in vain may be in time next.
+    let [waited, _] = two_attempts();
+    let report = log(&waited);
+    assert!(!report.story.contains("Attempt 1 died"), "{}", report.story);
+}
+
+#[test]
 fn the_parts_of_a_rotated_log_hold_one_launch_after_the_other() {
     let [first, second] = two_attempts();
     let report = examine_texts(&[Text::new("serve.log", second), Text::new("serve.log.1", first)]);

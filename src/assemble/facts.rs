@@ -109,6 +109,8 @@ pub struct Facts {
     pub newest: Option<String>,
     /// Model.
     pub model: Option<String>,
+    /// The weights of a rank as an earlier attempt had them.
+    pub weights_before: Option<f64>,
     /// Programs of which there are lines in the inputs.
     pub heard: Vec<String>,
     /// Tags of the verdict.
@@ -135,6 +137,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         engine: launches.engine(verdict.attempt).id(),
         version: None,
         newest: None,
+        weights_before: None,
         heard: Vec::new(),
         model: None,
         tags: Vec::new(),
@@ -448,6 +451,7 @@ impl Facts {
             version: self.version.as_deref(),
             newest: self.newest.as_deref(),
             heard: &self.heard,
+            weights_before: self.weights_before,
             all_nodes: self.settings.get("nnodes").is_some_and(|n| {
                 let stated = n.parse::<u32>().unwrap_or(u32::MAX);
                 stated > 1 && stated <= node_count(launches, verdict.attempt)

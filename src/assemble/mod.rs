@@ -3,6 +3,7 @@
 //! Owns which evidence is shown and how a verdict is told. Never judges anew and never reads input.
 
 mod absent;
+mod before;
 mod blank;
 mod dating;
 mod evidence;
@@ -75,6 +76,8 @@ pub fn assemble(
     let exception = root.and_then(|f| exception_of(launches, f));
     let misfit = misfit::misfit(launches, verdict);
     let mut facts = facts::gather(catalog, launches, verdict);
+    let before = before::before(catalog, launches, verdict, all);
+    facts.weights_before = before.as_ref().and_then(|before| before.weights_gib);
     facts.settings.extend(misfit.iter().flat_map(|m| m.settings.clone()));
     let known = root.zip(verdict.cause.as_deref()).map(|(failure, cause)| {
         let reason = launches
@@ -128,7 +131,12 @@ pub fn assemble(
     }
     let undecided = first::tell(launches, verdict, &names);
     findings.splice(0..0, undecided.findings);
-    findings.extend(leftover::tell(launches, verdict, &facts));
+    let leftovers = leftover::tell(launches, verdict, &facts);
+    let before = before.filter(|_| !leftovers.is_empty());
+    findings.extend(leftovers);
+    if let Some(before) = &before {
+        before.add_to(&mut advice);
+    }
     findings.extend(input.notes.iter().map(|note| Finding {
         id: "input.note".to_owned(),
         title: note.clone(),
@@ -142,6 +150,7 @@ pub fn assemble(
         misfit.as_ref().map(|m| m.headline.clone()),
         misfit.as_ref().map(|m| format!("{}.", m.finding.title)),
     );
+    story.add(None, before.map(|before| before.sentence()));
     let mut alternatives = alternatives(catalog, launches, verdict, &names);
     alternatives.extend(waits.alternatives);
     alternatives.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));

@@ -49,6 +49,8 @@ pub struct Evidence<'a> {
     pub version: Option<&'a str>,
     /// The newest version that prints what the log shows, where it prints no version and its lines set a bound.
     pub newest: Option<&'a str>,
+    /// The weights of a rank as an earlier attempt had them, in GiB: this one may not have come so far.
+    pub weights_before: Option<f64>,
     /// Programs of which there are lines in the inputs, as the catalog names them.
     pub heard: &'a [String],
     /// Whether there are lines of as many nodes as the launch says it has.
@@ -290,6 +292,7 @@ pub(crate) mod testing {
         pub elsewhere: BTreeMap<String, Elsewhere>,
         pub spreads: BTreeMap<String, Spread>,
         pub heard: Vec<String>,
+        pub weights_before: Option<f64>,
     }
 
     impl Case {
@@ -346,6 +349,7 @@ pub(crate) mod testing {
                 version: Some(version).filter(|s| !s.is_empty()),
                 newest: None,
                 heard: &self.heard,
+                weights_before: self.weights_before,
                 all_nodes: false,
                 figures: &self.figures,
                 settings: &self.settings,

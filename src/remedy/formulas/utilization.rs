@@ -132,7 +132,8 @@ pub fn for_free_memory(e: &Evidence) -> Sum {
     };
     let to = (free - MARGIN) / total;
     let rounded = to.floor();
-    if rounded.0 <= 0.0 {
+    let weights = e.weights_before.map_or(Gib(0.0), Gib);
+    if rounded.0 <= 0.0 || rounded * total <= weights {
         return Sum::Unfit;
     }
     let from = e.utilization().map_or_else(|| "unknown".to_owned(), |u| u.to_string());
