@@ -118,7 +118,7 @@ fn failed(
     let place = root.and_then(|f| crash_library(launches, verdict, f));
     let place = place.map_or_else(String::new, |library| format!(" in {library}"));
     let mut headline = format!("{who} {what}{place}");
-    if cause.id.starts_with("unknown.")
+    if cause.id == "unknown.exception"
         && form.is_none_or(|f| f.headline.is_none())
         && let Some(exception) = root.and_then(|f| crate::verdict::exception_of(launches, f))
     {

@@ -143,7 +143,8 @@ pub struct SignatureDef {
     /// launch gets further it did not.
     #[serde(default)]
     pub retried: bool,
-    /// The text says only that a step failed: a reason beside it in the same message counts before it.
+    /// The text says only that a step failed: a reason beside it, in the same message or chain of exceptions, counts
+    /// before it.
     #[serde(default)]
     pub vague: bool,
     /// The text says only that a step failed, however much its cause says elsewhere: it counts as a weak one, and not
@@ -304,6 +305,8 @@ pub struct ExceptionDef {
     /// It is how a peer's death shows.
     #[serde(default)]
     pub consequence: bool,
+    /// The phase in which alone it is raised, whatever called the code.
+    pub phase: Option<String>,
 }
 
 /// Would the same launch end the same way?

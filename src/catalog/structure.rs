@@ -173,6 +173,34 @@ impl Structure {
         frames.iter().any(|f| modules::is_end(&f.file, "setup.py") || tool(f))
     }
 
+    /// Whether a script calls a server and does nothing else: all frames are the script's own, a client library's or the
+    /// standard library's.
+    pub fn is_client_call(&self, frames: &[&Frame]) -> bool {
+        let client = |f: &Frame| self.frame(f).is_some_and(|row| row.subsystem == "client call");
+        let script = |f: &Frame| {
+            &*f.function == "<module>"
+                && origin_of(&f.file) == Origin::UserScript
+                && !ENGINES.iter().any(|c| f.file.ends_with(c))
+        };
+        let neutral = |f: &Frame| match origin_of(&f.file) {
+            Origin::UserScript => true,
+            Origin::Library => !f.file.contains("-packages/"),
+            Origin::Engine | Origin::ModelCode => false,
+        };
+        frames.iter().any(|f| script(f))
+            && frames.iter().any(|f| client(f))
+            && frames.iter().all(|f| client(f) || neutral(f))
+    }
+
+    /// Whether it is the model hub's own command that ran.
+    pub fn is_hub_command(frames: &[&Frame]) -> bool {
+        let command = |f: &&&Frame| HUB.iter().any(|c| f.file.ends_with(c));
+        frames
+            .iter()
+            .find(|f| &*f.function == "<module>")
+            .is_some_and(|f| command(&f))
+    }
+
     /// Whose code the innermost frame is.
     pub fn origin(frames: &[Frame]) -> Option<Origin> {
         frames.last().map(|f| origin_of(&f.file))
@@ -205,6 +233,12 @@ fn best<'t, T>(
 fn is_of(functions: &[String], frame: &Frame) -> bool {
     functions.is_empty() || functions.iter().any(|f| **f == *frame.function)
 }
+
+/// Commands that start an engine or a distributed job.
+const ENGINES: [&str; 4] = ["/bin/vllm", "/bin/sglang", "/bin/torchrun", "/bin/ray"];
+
+/// Commands of the model hub.
+const HUB: [&str; 2] = ["/bin/hf", "/bin/huggingface-cli"];
 
 /// What lies beside an engine's package in its source tree: recipes, tests and measuring scripts, no engine at work.
 const CHECKOUT: [&str; 8] = [

@@ -29,9 +29,16 @@ fn layer<'a>(profile: &Profile, s: &'a str, said: &mut Said<'a>) -> Option<&'a s
         b'A'..=b'Z' => letter(profile, s, said),
         b'<' => journal::priority(s, said),
         b':' => ray::marked(s),
+        b'^' => echoed(s),
         _ => None,
     };
     certain.or_else(|| doubtful(profile, s, said))
+}
+
+/// `^Ctext`: a terminal shows the keys pressed where the cursor stands, in front of what a program prints next.
+fn echoed(s: &str) -> Option<&str> {
+    let rest = s.strip_prefix("^C").or_else(|| s.strip_prefix("^\\"))?;
+    (!rest.trim().is_empty()).then_some(rest)
 }
 
 fn bracket<'a>(s: &'a str, said: &mut Said<'a>) -> Option<&'a str> {

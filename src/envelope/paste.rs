@@ -3,6 +3,7 @@
 //! Owns the recognition of these over a source and their undoing on a line.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use unicode_width::UnicodeWidthStr;
 
@@ -14,6 +15,9 @@ use super::{Place, grammar};
 
 /// Widths at which terminals and editors wrap.
 const WIDTHS: std::ops::RangeInclusive<usize> = 40..=500;
+
+/// How many times as many lines a wrapped log has as stand round it and are longer.
+const ROUND_IT: usize = 8;
 
 /// Columns of a line that a mail program may have wrapped between words.
 const SHORTEST_FLOWED: usize = 60;
@@ -176,14 +180,31 @@ pub(super) struct Wrap {
 }
 
 impl Wrap {
-    /// Recognises one maximal width that many lines have to the column, most of them going on in a line that starts no
-    /// record, some of them within a word.
+    /// Recognises a width that many lines have to the column, most of them going on in a line that starts no record, some
+    /// of them within a word. It is the greatest of all, but for a few lines that somebody wrote round the log.
     pub fn of(lines: &[Cow<'_, str>]) -> Option<Self> {
-        let width = lines
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        lines
             .iter()
-            .map(|line| columns(line))
-            .max()
-            .filter(|width| WIDTHS.contains(width))?;
+            .for_each(|line| *counts.entry(columns(line)).or_default() += 1);
+        let greatest = *counts.last_key_value()?.0;
+        let within = |width: usize| {
+            let longer: usize = counts.range(width + 1..).map(|(_, n)| n).sum();
+            longer * ROUND_IT <= lines.len()
+        };
+        let usual = counts
+            .iter()
+            .filter(|(width, n)| **n >= 3 && **width < greatest && within(**width));
+        let usual = usual.max_by_key(|(_, n)| **n).map(|(width, _)| *width);
+        let of_a_record = |wrap: &Self| lines.iter().any(|line| wrap.goes_on(line) && grammar::program(line));
+        Self::at(lines, greatest).or_else(|| Self::at(lines, usual?).filter(of_a_record))
+    }
+
+    /// The wrapping at this width, if lines are wrapped there.
+    fn at(lines: &[Cow<'_, str>], width: usize) -> Option<Self> {
+        if !WIDTHS.contains(&width) {
+            return None;
+        }
         // A terminal pads every line to its width; there a line is full if it has no padding, and what was edited in
         // it since does not matter.
         let padded = lines.iter().filter(|line| columns(line) == width).count() * 10 > lines.len() * 6;
@@ -236,7 +257,11 @@ impl Wrap {
 
     /// Whether `line` goes on in the next. Blanks at its end are a terminal's padding: the line ended before them.
     fn goes_on(self, line: &str) -> bool {
-        !line.ends_with("  ") && line.len() >= self.full && columns(line) >= self.full
+        if line.ends_with("  ") || line.len() < self.full {
+            return false;
+        }
+        let columns = columns(line);
+        columns >= self.full && (self.words || columns <= self.width)
     }
 }
 
@@ -362,6 +387,26 @@ mod tests {
         assert!(
             got[4].1.ends_with("torch.OutOfMemoryError: CUDA out of memory."),
             "{got:?}"
+        );
+    }
+
+    #[test]
+    fn somebody_writes_longer_lines_round_a_wrapped_log() {
+        let got = rejoined(&[
+            "Hello, this is what the server prints when it is started, copied out of a terminal that is far too narrow",
+            "ERROR 11-25 13:00:07 [core.py:1] ValueError: To serve at least o",
+            "ne request with the model's max seq len (131072), 16.00 GiB KV c",
+            "ache is needed, which is larger than the available KV cache memo",
+            "ry (9.71 GiB).",
+            "INFO 11-25 13:00:07 [core.py:3] short",
+            "Thanks",
+            "a",
+        ]);
+        assert_eq!(got.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 2, 6, 7, 8]);
+        assert!(
+            got[1].1.ends_with(
+                "16.00 GiB KV cache is needed, which is larger than the available KV cache memory (9.71 GiB)."
+            )
         );
     }
 

@@ -148,7 +148,10 @@ impl Engine {
                 Program::Sglang if event.speaker.coords.is_empty() => Program::Unknown,
                 program => program,
             };
+            let of_engine = matches!(spoken, Program::Vllm | Program::Sglang);
             let program = match named {
+                // What a carrier's words stand in is the engine's own line.
+                "ray" | "torch" | "nccl" if of_engine => spoken,
                 "vllm" => Program::Vllm,
                 "sglang" => Program::Sglang,
                 "ray" => Program::Ray,
@@ -156,7 +159,11 @@ impl Engine {
                 "nccl" => Program::Nccl,
                 _ => spoken,
             };
+            // Engines share code, and with it the words; the path of the code tells whose it is.
             let found = match program {
+                Program::Vllm | Program::Sglang if engine_of_frames(&event.fact).is_some() => {
+                    engine_of_frames(&event.fact).map(|engine| (engine, weight))
+                }
                 Program::Vllm => Some((Self::Vllm, weight)),
                 Program::Sglang => Some((Self::Sglang, weight)),
                 Program::Ray => Some((Self::Ray, weight)),
@@ -320,9 +327,12 @@ impl Machine {
         self.entries.last().map(|e| e.phase.as_str())
     }
 
-    /// Whether the process is known to have got further after `then`.
+    /// Whether the process is known to have got further after `then`. That it was started shows no step that it took.
     pub fn advanced_after(&self, then: Moment) -> bool {
-        self.entries.iter().any(|e| e.at.follows(then) && e.phase != "shutdown")
+        let steps = self.entries.iter().filter(|e| e.at.follows(then));
+        steps
+            .into_iter()
+            .any(|e| e.phase != "shutdown" && e.phase != "process-start")
     }
 
     fn enter(&mut self, engine: Engine, at: Moment, phase: &str, marker: Marker) {

@@ -23,13 +23,14 @@ pub mod rounds;
 mod servers;
 pub mod sizes;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::catalog::matcher::Signature;
 use crate::catalog::schema::Role;
 use crate::dialect::reader::Harvest;
-use crate::event::{Event, InputId};
+use crate::event::{Event, InputId, Program};
 
 use clocks::Clocks;
 use machine::{Engine, Machine};
@@ -96,6 +97,8 @@ pub struct Launches {
     pub attempts: usize,
     /// How far the nodes' clocks are apart.
     pub clocks: Clocks,
+    /// The programs whose lines are in the log, also those of which no rule knows a line.
+    pub heard: BTreeSet<Program>,
     /// The engine of each attempt.
     engines: Vec<Engine>,
     /// The servers that do not meet.
@@ -128,10 +131,13 @@ impl Launches {
         servers.add_streams(catalog, sources);
         let engines = Engine::of_attempts(catalog, &events, attempts);
         let machines = machine::run(catalog, &engines, &mut processes, &events);
+        let speakers = sources.iter().flat_map(|source| &source.harvest.heard);
+        let heard = speakers.map(|heard| heard.speaker.program).collect();
         Self {
             processes,
             events,
             attempts,
+            heard,
             engines,
             clocks,
             servers,

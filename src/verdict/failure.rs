@@ -109,6 +109,7 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
         .copied()
         .filter(|i| role(i) == Some(Role::Stop))
         .collect();
+    let settled = settled_by(catalog, launches, &indices);
     let mut failures = Vec::new();
     for index in indices {
         let Some(placed) = launches.events.get(index).cloned() else {
@@ -123,7 +124,12 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
         failure.survived = news.iter().filter(own).any(later)
             || failure.worth < Worth::Carrier
             || failure.unspecific && stops.first().is_some_and(|stop| *stop < index)
-            || !failure.fatal && moved_on(launches, attempt, &failure, index)
+            || !failure.fatal
+                && !is_told_from_outside(catalog, launches, &failure)
+                && moved_on(launches, attempt, &failure, index)
+            || settled
+                .iter()
+                .any(|s| causality::names(s, None, catalog, launches, &failure))
             || failure.after_ready && is_of_client(&placed.event.fact)
             || failure.retried && went_on(catalog, launches, attempt, index)
             || preamble::outlived(catalog, launches, attempt, &placed, &failure);
@@ -134,6 +140,21 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
     demote_effects(catalog, launches, &mut failures);
     shutdown::demote(catalog, launches, attempt, &mut failures);
     failures
+}
+
+/// The notes that say what has become of a trouble: a pod that waited is placed, one whose probe failed is ready.
+fn settled_by<'c>(catalog: &'c Catalog, launches: &Launches, indices: &[usize]) -> Vec<&'c Signature> {
+    let events = indices.iter().filter_map(|i| launches.events.get(*i));
+    let notes = events.filter_map(|p| catalog.signature(p.event.signature));
+    notes
+        .filter(|s| s.def.role == Role::Note && !s.def.explains.is_empty())
+        .collect()
+}
+
+/// Whether an observer says it that names nobody: who stands for it in the log is not who died.
+fn is_told_from_outside(catalog: &Catalog, launches: &Launches, failure: &Failure) -> bool {
+    let signature = launches.signature(catalog, failure.event);
+    failure.process == failure.teller && signature.is_some_and(|s| s.def.tells_of_others())
 }
 
 /// What an earlier report of a failure declares to be its own effect says nothing of the cause: a parent that ends the
@@ -266,9 +287,12 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
                 failure.site.phase = outer.into_iter().find_map(|s| s.phase);
             }
             failure.site.phase = failure.site.phase.take().or_else(|| method.map(ToOwned::to_owned));
+            let row = catalog.structure().exception(&exception.kind);
+            failure.site.phase = row.and_then(|r| r.phase.clone()).or(failure.site.phase);
             failure.origin = Structure::deciding_origin(own);
             let role = catalog.signature(exception.signature).map(|s| s.def.role);
-            if role == Some(Role::Benign) {
+            // What another program raised, as a gateway in front of the server, is no failure of the launch.
+            if matches!(role, Some(Role::Benign | Role::NoLaunch)) {
                 return None;
             }
             if traceback.cut {

@@ -99,7 +99,11 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
     let failures = &verdict.failures;
     let Some(root) = failures.get(root_index) else { return };
     verdict.root = Some(root_index);
-    let unnamed = if root.worth <= Worth::Downstream && root.traceback.is_none() {
+    // A report of a failure elsewhere that is all there is says of that one nothing but that it was.
+    let reports = launches
+        .signature(catalog, root.event)
+        .is_some_and(|s| matches!(s.def.role, Role::Wrapper | Role::Consequence));
+    let unnamed = if root.worth <= Worth::Downstream && (root.traceback.is_none() || reports) {
         "unknown.silent"
     } else {
         "unknown.exception"
@@ -126,6 +130,17 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
     // A daemon that fails has no phase of the launch; what the launch was doing when it died of that has one.
     if verdict.phase.is_none() {
         verdict.phase = phase_of_consequence(failures, &verdict.explained);
+    }
+    // What a supervisor says without a time may have been pasted above the log of what it tells of.
+    let outside = launches
+        .signature(catalog, root.event)
+        .is_some_and(|s| s.def.tells_of_others());
+    let undated = launches
+        .events
+        .get(root.event)
+        .is_some_and(|p| p.event.place.time.is_none());
+    if verdict.phase.is_none() && outside && undated {
+        verdict.phase = standing(launches, verdict.attempt);
     }
     let open: Vec<usize> = (0..failures.len())
         .filter(|&i| i != root_index && verdict.reason(i).is_none())

@@ -26,7 +26,11 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
             .of_attempt(attempt)
             .filter(move |&i| launches.events.get(i).and_then(|p| Launches::role(catalog, &p.event)) == Some(role))
     };
-    let other = || role_at(Role::NoLaunch).next().is_some() || builds(catalog, launches, attempt);
+    let other = || {
+        role_at(Role::NoLaunch).next().is_some()
+            || builds(catalog, launches, attempt)
+            || calls(catalog, launches, failures)
+    };
     if !of_a_launch(catalog, launches, attempt) && other() {
         return Outcome::NoLaunch;
     }
@@ -68,7 +72,15 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
         return Outcome::Healthy;
     }
     let launched = engine_speaks(catalog, launches, attempt);
-    let engine = role_at(Role::Launch).next().is_some() || role_at(Role::Phase).next().is_some();
+    let at_work = |i| {
+        let def = launches.signature(catalog, i).map(|s| &s.def);
+        def.is_some_and(|d| {
+            // Every command of an engine looks at the machine first, those for measuring and downloading too.
+            let beyond = d.phase.as_deref() != Some("process-start") && d.program != "hub";
+            d.role == Role::Launch || d.role == Role::Phase && beyond
+        })
+    };
+    let engine = launches.of_attempt(attempt).any(at_work);
     if launched && (engine || !other()) {
         Outcome::Running
     } else {
@@ -134,6 +146,22 @@ fn events(launches: &Launches, attempt: usize) -> impl Iterator<Item = &Event> {
 /// Whether an exception arose while a package was built or installed.
 fn builds(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool {
     tracebacks(launches, attempt).any(|t| t.chain.iter().any(|e| catalog.structure().is_build(&e.frames)))
+}
+
+/// Whether all that failed is a script's call of a server, or a command of the model hub's own.
+fn calls(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> bool {
+    let open = || failures.iter().filter(|f| !f.survived && f.worth >= Worth::Weak);
+    let call = |f: &Failure| {
+        let event = launches.events.get(f.event).map(|p| &p.event.fact);
+        let Some(Fact::Traceback(traceback)) = event else {
+            return false;
+        };
+        let frames: Vec<&Frame> = traceback.chain.iter().flat_map(|e| &e.frames).collect();
+        let unknown = f.cause.as_deref() == Some("unknown.exception") && !f.cut;
+        Structure::is_hub_command(&frames) || unknown && catalog.structure().is_client_call(&frames)
+    };
+    let engine = launches.heard.iter().any(|program| is_judged(*program));
+    !engine && open().next().is_some() && open().all(call)
 }
 
 /// Whether anything in the log is an engine's, Ray's or a distributed job's: a line of theirs, or their code at work.

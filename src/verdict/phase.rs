@@ -95,14 +95,16 @@ pub fn place(
             Some(if sglang { "warmup".to_owned() } else { phase }),
             PhaseBasis::Marker,
         )
-    } else if let Some(phase) = failure.site.phase.clone() {
-        // What several phases call says no more than that it was one of them: a later one that was announced counts.
-        let several = failure.site.deferred && !teller_is_observer;
-        let later = |marker: &&String| several && engine.tier(marker) > engine.tier(&phase);
-        let announced = marker.as_ref().filter(later).cloned();
-        (Some(announced.unwrap_or(phase)), PhaseBasis::Frame)
+    } else if let Some(phase) = failure.site.phase.clone().filter(|_| !failure.site.deferred) {
+        (Some(phase), PhaseBasis::Frame)
     } else if let Some(phase) = text {
         (Some(phase), PhaseBasis::Text)
+    } else if let Some(phase) = failure.site.phase.clone() {
+        // What several phases call says no more than that it was one of them: a later one that was announced counts.
+        let own = !teller_is_observer || launches.processes.get(failure.process).role == ProcessRole::Main;
+        let later = |marker: &&String| own && engine.tier(marker) > engine.tier(&phase);
+        let announced = marker.as_ref().filter(later).cloned();
+        (Some(announced.unwrap_or(phase)), PhaseBasis::Frame)
     } else if let Some(phase) = marker.filter(|p| !teller_is_observer && !silent && had_work(p)) {
         (Some(phase), PhaseBasis::Marker)
     } else if let Some(phase) = others().filter(came_so_far) {
@@ -115,6 +117,10 @@ pub fn place(
         (Some("cluster-join".to_owned()), PhaseBasis::Cause)
     } else {
         (None, PhaseBasis::None)
+    };
+    let (phase, basis) = match asked_to_end(launches, failure, phase.as_deref(), others()) {
+        Some(furthest) => (Some(furthest), PhaseBasis::Others),
+        None => (phase, basis),
     };
     failure.phase = phase;
     failure.phase_basis = basis;
@@ -152,6 +158,16 @@ fn ahead_of_observer(launches: &Launches, failure: &Failure, others: Option<Stri
     let here = failure.site.phase.as_deref().map(|phase| engine.tier(phase));
     let here = here.or(waited.then_some(0))?;
     others.filter(|phase| (failure.observed || waited) && engine.tier(phase) > here)
+}
+
+/// The phase of the furthest process, where whoever started the launch was asked to end it: that one had handed the work on.
+fn asked_to_end(launches: &Launches, failure: &Failure, own: Option<&str>, furthest: Option<String>) -> Option<String> {
+    let role = launches.processes.get(failure.process).role;
+    let started_it = matches!(role, ProcessRole::ApiServer | ProcessRole::Main | ProcessRole::Driver);
+    let engine = launches.engine_at(failure.event);
+    let tier = |phase: &str| engine.tier(phase);
+    let asked = super::causality::is_request_to_end(failure) && started_it && !failure.after_ready;
+    furthest.filter(|phase| asked && own.is_none_or(|own| tier(phase) > tier(own)))
 }
 
 /// What the mere form of a line tells: torch prefixes `[rank3]: ` only once a process group exists, NCCL speaks while

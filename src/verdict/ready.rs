@@ -3,9 +3,10 @@
 //! Owns the reading of ready lines and of lines that only a server that had served prints. Never judges a failure.
 
 use crate::catalog::Catalog;
+use crate::catalog::matcher::Signature;
 use crate::catalog::schema::Role;
 use crate::launch::Launches;
-use crate::launch::machine::is_ready;
+use crate::launch::machine::{Engine, is_ready};
 
 /// The program of rules for scripts around an engine, and for jobs without one.
 const BATCH: &str = "launcher";
@@ -40,12 +41,17 @@ pub fn lines(catalog: &Catalog, launches: &Launches, attempt: usize) -> Vec<usiz
 }
 
 /// Whether a job that is no server is at its work: it has no point from which on it is ready, and ended before its end
-/// it has failed.
+/// it has failed. So is a node of Ray's that has come up and has not been asked for anything.
 pub fn works(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool {
-    launches.of_attempt(attempt).any(|i| {
-        let signature = launches.signature(catalog, i);
-        signature.is_some_and(|s| s.def.program == BATCH && s.def.phase.as_deref() == Some("serving"))
-    })
+    let signatures = || {
+        launches
+            .of_attempt(attempt)
+            .filter_map(|i| launches.signature(catalog, i))
+    };
+    let at_work = |s: &Signature| s.def.program == BATCH && s.def.phase.as_deref() == Some("serving");
+    let steps = signatures().filter(|s| matches!(s.def.role, Role::Phase | Role::Launch));
+    let up = |s: &Signature| s.def.program == "ray" && s.def.finishes;
+    signatures().any(at_work) || launches.engine(attempt) == Engine::Ray && steps.last().is_some_and(up)
 }
 
 /// The ready lines that are news: a bar printed again at the exit does not show that anything went on.

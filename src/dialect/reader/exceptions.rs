@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use super::{MAX_SAME, Mark, Reader, TEXT_LIMIT, cut};
 use crate::catalog::captures::Captured;
-use crate::catalog::matcher::{Hit, Text};
+use crate::catalog::matcher::{Hit, Signature, Text};
 use crate::catalog::schema::Role;
 use crate::catalog::{Catalog, Strength};
 use crate::dialect::ray_carrier;
@@ -34,7 +34,8 @@ impl Reader<'_> {
         for _ in 0..MAX_QUOTES {
             let (kind, message) = exception_line(text).or_else(|| repr_call(text)).unwrap_or(("", text));
             let hit = self.catalog.find(Text::Exception { kind, text: message })?;
-            let signature = self.catalog.signature(hit.id)?;
+            // What says only that a step failed has its reason in lines that a quote leaves out.
+            let signature = self.catalog.signature(hit.id).filter(|s| !s.def.vague)?;
             let mut captured = self.captured(&hit);
             if let Some(deeper) = captured.inner.take().filter(|_| signature.def.quotes) {
                 buffer = deeper;
@@ -264,7 +265,12 @@ impl Reader<'_> {
                 .filter(|d| d.quotes)
                 .and_then(|d| d.phase.as_deref())
                 .map(Into::into);
-        } else if is_validation(&kind, &message)
+        }
+        let says_why = signature
+            .and_then(|id| self.catalog.signature(id))
+            .is_some_and(|s| !s.def.vague);
+        if !says_why
+            && is_validation(&kind, &message)
             && let Some((_, place)) = starts.get(reason_line(&message))
         {
             stated_at = (*place).clone();
@@ -359,15 +365,18 @@ fn cut_off(place: Place, frames: Vec<Frame>) -> Exception {
     }
 }
 
-/// Which exception of a chain states the cause: the oldest one with a strong signature, else the oldest that is more
-/// than a carrier, else the oldest with any signature.
+/// Which exception of a chain states the cause: the oldest one with a strong signature that says more than that a step
+/// failed, else the oldest with a strong one, else the oldest that is more than a carrier, else the oldest with any
+/// signature.
 fn choose(catalog: &Catalog, chain: &[Exception]) -> usize {
     let rated = |e: &Exception| catalog.signature(e.signature);
-    let strong = chain.iter().position(|e| {
-        rated(e).is_some_and(|s| {
-            s.def.role == Role::Root && s.strength != Strength::Weak && s.strength != Strength::Generic
-        })
-    });
+    let strong = |with_reason: bool| {
+        let states = |s: &Signature| {
+            let strong = s.strength != Strength::Weak && s.strength != Strength::Generic;
+            s.def.role == Role::Root && strong && !(with_reason && s.def.vague)
+        };
+        chain.iter().position(|e| rated(e).is_some_and(states))
+    };
     let own = || {
         chain.iter().position(|e| {
             let carrier = catalog
@@ -380,7 +389,8 @@ fn choose(catalog: &Catalog, chain: &[Exception]) -> usize {
         })
     };
     let any = || chain.iter().position(|e| e.signature.is_some());
-    strong.or_else(own).or_else(any).unwrap_or(0)
+    let best = strong(true).or_else(|| strong(false));
+    best.or_else(own).or_else(any).unwrap_or(0)
 }
 
 /// What tracebacks have in common that only repeat each other: the type, and the line of code where it was raised.

@@ -26,6 +26,50 @@ pub(super) fn traceback_head(text: &str) -> Option<Head> {
     Some(Head::Intro)
 }
 
+/// The header of a notebook's traceback, which names the type: `ValueError          Traceback (most recent call last)`.
+pub(super) fn notebook_head(text: &str) -> Option<&str> {
+    let kind = text.trim_end().strip_suffix("Traceback (most recent call last)")?;
+    Some(kind.strip_suffix(' ')?.trim_end()).filter(|kind| is_exception_type(kind))
+}
+
+/// A frame as a notebook prints it: `File /x.py:3, in f(args)`, `/x.py in f(args)`, `Cell In[2], line 1`.
+pub(super) fn notebook_frame(text: &str) -> Option<RawFrame> {
+    let cell = || {
+        let rest = text
+            .strip_prefix("Cell In")
+            .or_else(|| text.strip_prefix("Input In "))?;
+        rest.starts_with('[').then_some(("<cell>", "<module>"))
+    };
+    let of_file = || {
+        let (place, call) = text.split_once(", in ").or_else(|| text.split_once(" in "))?;
+        let place = place.strip_prefix("File ").unwrap_or(place);
+        let is_path = place.starts_with(['/', '~', '<']) || place.get(1..3) == Some(":\\");
+        let name = call.split('(').next()?;
+        let function = match name.starts_with("<cell line") {
+            true => "<module>",
+            false => name.rsplit('.').next()?,
+        };
+        is_path.then_some((place, function))
+    };
+    let (place, function) = cell().or_else(of_file)?;
+    let (file, line) = match place.rsplit_once(':') {
+        Some((file, line)) if line.bytes().all(|b| b.is_ascii_digit()) => (file, line),
+        _ => (place, ""),
+    };
+    Some(RawFrame {
+        file: file.to_owned(),
+        line: line.parse().unwrap_or(0),
+        function: function.to_owned(),
+        code: String::new(),
+    })
+}
+
+/// The line of code at which a notebook points: `----> 2 llm = LLM()`.
+pub(super) fn notebook_code(text: &str) -> Option<&str> {
+    let rest = text.trim_start_matches('-').strip_prefix("> ")?;
+    Some(rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim())
+}
+
 /// Takes the margin of an exception group off: `  | `, `    +-`.
 pub(super) fn strip_margin(text: &str) -> &str {
     let trimmed = text.trim_start();

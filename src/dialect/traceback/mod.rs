@@ -8,7 +8,7 @@ mod step;
 
 use std::collections::HashMap;
 
-use lines::{Head, frame_line, is_thread_head, strip_margin, traceback_head};
+use lines::{Head, frame_line, is_thread_head, notebook_head, strip_margin, traceback_head};
 pub use lines::{exception_line, looks_like_error};
 use step::{Step, empty, push_current, step};
 
@@ -118,6 +118,8 @@ struct Open<P> {
     opened_by_log: bool,
     /// Lines below the first one carry its prefix too, so that what has none is hardly a part of it.
     prefixed: bool,
+    /// The type that a notebook's header names, with which its exception line begins.
+    notebook: Option<String>,
     touched: u64,
     bytes: usize,
 }
@@ -184,6 +186,15 @@ impl<P: Clone> Assembler<P> {
         let text = strip_margin(line.message);
         if let Some(head) = traceback_head(text) {
             return self.begin(key, bare, head, line, place, out);
+        }
+        if let Some(kind) = notebook_head(text) {
+            let taken = self.begin(key, bare, Head::Plain, line, place, out);
+            if let Some(open) = self.open.get_mut(&key) {
+                // A notebook goes on below: what its cell raised need not have ended anything.
+                open.block.bare = true;
+                open.notebook = Some(kind.to_owned());
+            }
+            return taken;
         }
         let trimmed = text.trim_start();
         if bare && IGNORED.iter().any(|head| trimmed.starts_with(head)) || trimmed.ends_with("was never retrieved") {
@@ -368,6 +379,7 @@ impl<P: Clone> Assembler<P> {
             nested: false,
             opened_by_log: line.logged,
             prefixed: false,
+            notebook: None,
             touched: line.no,
             bytes: 0,
         };
@@ -552,6 +564,48 @@ mod tests {
         assert_eq!(blocks.len(), 1);
         assert_eq!(blocks[0].chain[0].lines.len(), 2);
         assert_eq!(blocks[0].chain[1].kind, "OSError");
+    }
+
+    #[test]
+    fn a_notebook_prints_its_own_layout() {
+        let blocks = run(&[
+            "UnsupportedOperation                      Traceback (most recent call last)",
+            "/tmp/ipython-input-1.py in <cell line: 0>()",
+            "      1 from vllm import LLM",
+            "----> 2 llm = LLM(model='x')",
+            "",
+            "File /usr/lib/python3/dist-packages/vllm/utils.py:102, in Pipe.suppress(self)",
+            "    101 def suppress(self):",
+            "--> 102     fd = sys.stdout.fileno()",
+            "",
+            "UnsupportedOperation: fileno",
+        ]);
+        assert_eq!((blocks.len(), blocks[0].bare), (1, true));
+        let raised = &blocks[0].chain[0];
+        assert_eq!(
+            (raised.kind.as_str(), raised.lines[0].0.as_str()),
+            ("UnsupportedOperation", "fileno")
+        );
+        let frames: Vec<_> = raised
+            .frames
+            .iter()
+            .map(|f| (f.function.as_str(), f.line, f.code.as_str()))
+            .collect();
+        assert_eq!(
+            frames,
+            [
+                ("<module>", 0, "llm = LLM(model='x')"),
+                ("suppress", 102, "fd = sys.stdout.fileno()")
+            ]
+        );
+        let interrupted = run(&[
+            "KeyboardInterrupt                         Traceback (most recent call last)",
+            "Cell In[3], line 1",
+            "----> 1 main()",
+            "",
+            "KeyboardInterrupt: ",
+        ]);
+        assert_eq!(interrupted[0].chain[0].kind, "KeyboardInterrupt");
     }
 
     #[test]

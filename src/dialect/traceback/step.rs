@@ -2,7 +2,10 @@
 //!
 //! Owns the states of one block and the limits on what is kept of it. Never knows of other blocks.
 
-use super::lines::{bare_kind, exception_line, frame_line, is_group_rule, is_marker, native_frame};
+use super::lines::{
+    bare_kind, exception_line, frame_line, is_exception_type, is_group_rule, is_marker, native_frame, notebook_code,
+    notebook_frame,
+};
 use super::{Line, Open, RawException, RawFrame, Shape, Site, State};
 
 /// Frames kept of one exception; deeper stacks keep the outermost and the innermost half.
@@ -41,6 +44,7 @@ pub(super) fn step<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, pla
         return Step::Kept;
     }
     match open.state {
+        State::Frames if open.notebook.is_some() => step_notebook(open, text, line, place),
         State::Frames => step_frames(open, text, line, place),
         State::Message => step_message(open, text, line, place, ends),
         State::Between => {
@@ -72,12 +76,7 @@ pub(super) fn step_frames<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'
         return Step::Kept;
     }
     if let Some((kind, message)) = exception_line(text).or_else(|| bare_kind(text)) {
-        open.current.kind = kind.to_owned();
-        open.current.lines.push((message.to_owned(), place()));
-        open.bytes = message.len();
-        open.state = State::Message;
-        open.after_blank = false;
-        open.block.last_line = line.no;
+        raise(open, kind, message, line, place);
         return Step::Kept;
     }
     if text.trim().is_empty() || is_marker(text) || text.starts_with("  ") {
@@ -89,6 +88,39 @@ pub(super) fn step_frames<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'
     }
     open.bytes += 1;
     if open.bytes > 200 { Step::Done } else { Step::Passed }
+}
+
+/// Between the header and the exception line of a notebook stand paths and numbered lines of code.
+fn step_notebook<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: Site<'_, P>) -> Step {
+    let named = |kind: &str| {
+        let last = kind.rsplit('.').next();
+        open.notebook.as_deref().and_then(|named| named.rsplit('.').next()) == last
+    };
+    let alone = (text.trim_end(), "");
+    let raised = exception_line(text).or_else(|| is_exception_type(alone.0).then_some(alone));
+    if let Some((kind, message)) = raised.filter(|(kind, _)| named(kind)) {
+        raise(open, kind, message, line, place);
+    } else if let Some(frame) = notebook_frame(text) {
+        push_frame(open, frame);
+    } else if let Some(code) = notebook_code(text) {
+        if let Some(last) = open.current.frames.last_mut() {
+            last.code = code.chars().take(200).collect();
+        }
+    } else if !text.trim().is_empty() && !text.starts_with([' ', '\t']) {
+        return Step::Done;
+    }
+    open.block.last_line = line.no;
+    Step::Kept
+}
+
+/// The exception line, behind which its message may go on.
+fn raise<P: Clone>(open: &mut Open<P>, kind: &str, message: &str, line: Line<'_>, place: Site<'_, P>) {
+    open.current.kind = kind.to_owned();
+    open.current.lines.push((message.to_owned(), place()));
+    open.bytes = message.len();
+    open.state = State::Message;
+    open.after_blank = false;
+    open.block.last_line = line.no;
 }
 
 pub(super) fn step_message<P: Clone>(

@@ -1,0 +1,372 @@
+//! Single logs as people paste them: what supervisors, clients, notebooks and terminals add, and what they leave out.
+
+mod common;
+
+use common::{Text, examine_texts};
+use coroner::report::model::{Outcome, Report};
+
+fn report(log: &str) -> Report {
+    examine_texts(&[Text::new("launch.log", log)])
+}
+
+fn cause(report: &Report) -> &str {
+    report.cause.as_ref().map_or("none", |cause| cause.id.as_str())
+}
+
+fn root_line(report: &Report) -> u64 {
+    report.root.as_ref().map_or(0, |root| root.place.line)
+}
+
+const WAITED: &str = "\
+Events:
+  Warning  FailedScheduling  21m    default-scheduler  0/6 nodes are available: 6 Insufficient nvidia.com/gpu.
+";
+const PLACED: &str = "  Normal   Scheduled  20m   default-scheduler  Successfully assigned llm/vllm-7c9d to gpu-2\n";
+const PROBED: &str =
+    "  Warning  Unhealthy  18m (x9 over 20m)  kubelet  Startup probe failed: HTTP probe failed with statuscode: 503\n";
+const ENDED: &str = "  Normal   Killing    3m   kubelet  Container vllm failed startup probe, will be restarted\n";
+
+#[test]
+fn what_a_pod_waited_for_and_got_is_no_failure() {
+    let ready = "    Ready:          True\n    Restart Count:  0\n";
+    for log in [
+        format!("{ready}{WAITED}{PLACED}{PROBED}"),
+        format!("{ready}Events:\n{PROBED}"),
+        format!("{WAITED}{PLACED}"),
+    ] {
+        assert_ne!(report(&log).outcome, Outcome::Failed, "{log}");
+    }
+    assert_eq!(cause(&report(WAITED)), "process.scheduler-limit");
+    assert_eq!(
+        cause(&report(&format!("{ready}{WAITED}{PLACED}{PROBED}{ENDED}"))),
+        "process.startup-timeout"
+    );
+}
+
+#[test]
+fn what_a_supervisor_says_is_not_outlived_by_the_log_pasted_below_it() {
+    let describe = "\
+    State:          Waiting
+      Reason:       CrashLoopBackOff
+    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+";
+    let log = "\
+[2026-03-03 08:15:31 TP0] Init torch distributed begin.
+[2026-03-03 08:15:32 TP0] Load weight begin. avail mem=77.62 GB
+Loading pt checkpoint shards:  20% Completed | 3/15 [00:59<03:58, 19.9s/it]
+[2026-03-03 08:16:47] Rank 1 scheduler is dead. Please check if there are relevant logs.
+[2026-03-03 08:16:48] Exit code: -9
+";
+    for (order, line) in [(format!("{describe}{log}"), 4), (format!("{log}{describe}"), 9)] {
+        let told = report(&order);
+        assert_eq!(
+            (cause(&told), root_line(&told)),
+            ("host-mem.oom-killer", line),
+            "{order}"
+        );
+        assert_eq!(told.phase.as_deref(), Some("weight-load"));
+    }
+}
+
+#[test]
+fn the_bar_of_compose_is_known_by_the_line_that_says_how_the_container_ended() {
+    let told = report("vllm-1  | exec /usr/bin/python3: exec format error\nvllm-1 exited with code 255\n");
+    assert_eq!((cause(&told), root_line(&told)), ("env.wrong-arch", 1));
+}
+
+#[test]
+fn a_notebook_names_types_of_any_ending() {
+    let log = |kind: &str| {
+        report(&format!(
+            "INFO 11-02 10:10:30 [model.py:547] Resolved architecture: LlamaForCausalLM\n\
+             ---------------------------------------------------------------------------\n\
+             {kind}                      Traceback (most recent call last)\n\
+             /tmp/ipython-input-1234.py in <cell line: 0>()\n      1 from vllm import LLM\n----> 2 llm = LLM(model='m')\n\n\
+             /usr/lib/python3/dist-packages/vllm/utils/system_utils.py in suppress_stdout()\n    102     fd = sys.stdout.fileno()\n\n\
+             {kind}: fileno\n"
+        ))
+    };
+    for kind in ["UnsupportedOperation", "PanicException"] {
+        let told = log(kind);
+        let exception = told.exception.as_ref().expect("an exception");
+        assert_eq!(
+            (cause(&told), &*exception.kind, &*exception.message),
+            ("unknown.exception", kind, "fileno")
+        );
+    }
+    assert_eq!(cause(&log("KeyboardInterrupt")), "process.interrupted");
+}
+
+const NINJA: &str = "\
+[2026-04-04 04:04:04] Scheduler hit an exception: Traceback (most recent call last):
+  File \"/usr/lib/python3/dist-packages/flashinfer/jit/cpp_ext.py\", line 344, in run_ninja
+    subprocess.run(
+subprocess.CalledProcessError: Command '['ninja', '-v', '-C', '/root/.cache/flashinfer']' returned non-zero exit status 1.
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File \"/usr/lib/python3/dist-packages/sglang/srt/managers/scheduler.py\", line 2937, in run_scheduler_process
+    scheduler = Scheduler(
+RuntimeError: Ninja build failed. Ninja output:
+[1/41] nvcc -c moe.cu -o moe.cuda.o
+FAILED: [code=137] moe.cuda.o
+nvcc -c moe.cu -o moe.cuda.o
+";
+
+#[test]
+fn what_a_build_printed_says_more_than_that_its_command_failed() {
+    let killed = report(&format!("{NINJA}Killed\nninja: build stopped: subcommand failed.\n"));
+    assert_eq!(
+        (cause(&killed), killed.phase.as_deref()),
+        ("host-mem.oom-killer", Some("compile"))
+    );
+    let failed = report(&format!(
+        "{NINJA}moe.cu(3): error: identifier \"x\" is undefined\nninja: build stopped: subcommand failed.\n"
+    ));
+    assert_eq!(cause(&failed), "env.kernel-compile");
+}
+
+#[test]
+fn that_a_launch_began_outlives_nothing() {
+    let told = report(
+        "Failed to initialize NVML: Unknown Error\n\
+         INFO 02-02 05:05:05 [__init__.py:228] No platform detected, vLLM is running on UnspecifiedPlatform\n\
+         RuntimeError: Failed to infer device type, please set the environment variable `VLLM_LOGGING_LEVEL=DEBUG` to turn on verbose logging to help debug the issue.\n",
+    );
+    assert_eq!(cause(&told), "cuda.device-lost");
+}
+
+#[test]
+fn a_key_that_a_terminal_echoes_stands_in_no_program_s_line() {
+    let log = "\
+(APIServer pid=7) INFO 11-30 09:12:09 [model.py:1510] Using max model len 40960
+(EngineCore_DP0 pid=205) INFO 11-30 09:12:26 [gpu_model_runner.py:2998] Starting to load model m...
+^C(APIServer pid=7) Traceback (most recent call last):
+(APIServer pid=7)   File \"/usr/local/bin/vllm\", line 7, in <module>
+(APIServer pid=7)     sys.exit(main())
+(APIServer pid=7) KeyboardInterrupt
+";
+    let told = report(log);
+    assert_eq!((cause(&told), root_line(&told)), ("process.interrupted", 6));
+    assert_eq!(
+        told.phase.as_deref(),
+        Some("weight-load"),
+        "the engine had been started"
+    );
+}
+
+const CLIENT: &str = "\
+Traceback (most recent call last):
+  File \"/home/me/chat.py\", line 14, in <module>
+    r = client.chat.completions.create(model='m', messages=m)
+  File \"/home/me/venv/lib/python3.11/site-packages/openai/_base_client.py\", line 1004, in request
+    raise APIConnectionError(request=request) from err
+openai.APIConnectionError: Connection error.
+";
+
+#[test]
+fn a_call_that_a_client_lost_is_no_launch_and_one_beside_an_engine_s_line_is_none_of_its_failures() {
+    assert_eq!(report(CLIENT).outcome, Outcome::NoLaunch);
+    let gateway = "litellm.exceptions.InternalServerError: InternalServerError: OpenAIException - Connection error.. \
+                   Received Model Group=qwen3\nAvailable Model Group Fallbacks=None LiteLLM Retried: 2 times\n";
+    assert_eq!(report(gateway).outcome, Outcome::NoLaunch);
+    // The same libraries serve a launch: what an engine's command, its code or an unknown package called may be one.
+    for other in [
+        CLIENT.replace("/home/me/chat.py", "/usr/local/bin/vllm"),
+        CLIENT.replace(
+            "/home/me/chat.py",
+            "/usr/lib/python3/dist-packages/vllm/engine/arg_utils.py",
+        ),
+        CLIENT.replace(
+            "site-packages/openai/_base_client.py",
+            "site-packages/huggingface_hub/file_download.py",
+        ),
+        format!("[rank0]:[W1125 12:00:00.000 ProcessGroupNCCL.cpp:1] Warning: x\n{CLIENT}"),
+    ] {
+        assert_eq!(report(&other).outcome, Outcome::Failed, "{other}");
+    }
+}
+
+#[test]
+fn commands_beside_an_engine_that_did_their_work_are_no_launch() {
+    for log in [
+        "INFO 10-11 10:10:10 [__init__.py:216] Automatically detected platform cuda.\n\
+         Starting initial single prompt test run...\n============ Serving Benchmark Result ============\n",
+        "Fetching 15 files: 100%|██████████| 15/15 [03:31<00:00, 14.11s/it]\n\
+         /root/.cache/huggingface/hub/models--demo--8b/snapshots/b968826d9c46\n",
+        "Collecting environment information...\nGPU Topology:\n  Failed to initialize NVML: Driver/library version mismatch\n",
+    ] {
+        assert_eq!(report(log).outcome, Outcome::NoLaunch, "{log}");
+    }
+}
+
+#[test]
+fn a_node_of_ray_that_came_up_is_healthy_until_something_waits_on_it() {
+    let up = "Local node IP: 10.3.0.5\nRay runtime started.\n";
+    assert_eq!(report(up).outcome, Outcome::Healthy);
+    let waits = format!(
+        "{up}2026-03-01 10:00:00,123\tINFO worker.py:1694 -- Connecting to existing Ray cluster at address: 10.3.0.5:6379...\n"
+    );
+    assert_eq!(report(&waits).outcome, Outcome::Running);
+}
+
+#[test]
+fn tests_that_passed_have_ended() {
+    let mut log = common::healthy_vllm();
+    log.bytes
+        .extend(b"\n=================== 2 passed, 1 xfailed in 92.10s (0:01:32) ====================\n");
+    assert_eq!(examine_texts(&[log]).outcome, Outcome::Stopped);
+}
+
+#[test]
+fn an_engine_core_that_exits_without_a_traceback_died_silently() {
+    let told = report(
+        "(EngineCore pid=60) INFO 05-05 05:05:35 [gpu_model_runner.py:2998] Starting to load model a/b...\n\
+         (APIServer pid=1) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore': 1}\n",
+    );
+    assert_eq!(cause(&told), "unknown.silent");
+    assert!(!told.headline.contains("RuntimeError"), "{}", told.headline);
+}
+
+#[test]
+fn the_path_of_shared_code_and_the_label_of_a_line_tell_the_engine() {
+    let nccl = report(
+        "[2026-06-09 17:41:02 TP4] Scheduler hit an exception: Traceback (most recent call last):\n  \
+         File \"/opt/sglang/python/sglang/srt/distributed/device_communicators/pynccl_wrapper.py\", line 366, in NCCL_CHECK\n    \
+         raise RuntimeError(x)\nRuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)\n",
+    );
+    assert_eq!(nccl.engine.name.as_deref(), Some("sglang"));
+    let ray = report(
+        "(raylet) A worker died or was killed while executing a task by an unexpected system error. To troubleshoot the problem, check the logs for the dead worker. Worker PID: 5188 Worker exit type: SYSTEM_ERROR\n\
+         (EngineCore_DP0 pid=500) ERROR 12-01 01:01:01 [core.py:866] ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n",
+    );
+    assert_eq!((ray.engine.name.as_deref(), ray.phase.as_deref()), (Some("vllm"), None));
+}
+
+#[test]
+fn a_class_that_pydantic_names_tells_phase_and_family() {
+    let refused = |class: &str, why: &str| {
+        report(&format!(
+            "(APIServer pid=1) INFO 03-02 10:10:10 [utils.py:293] non-default args: {{'model': 'm'}}\n\
+             (APIServer pid=1) pydantic_core._pydantic_core.ValidationError: 1 validation error for {class}\n\
+             (APIServer pid=1)   Value error, {why} [type=value_error, input_value=ArgsKwargs((), {{}}), input_type=ArgsKwargs]\n"
+        ))
+    };
+    let draft = refused(
+        "SpeculativeConfig",
+        "num_speculative_tokens:5 must be divisible by n_predict=2",
+    );
+    assert_eq!(
+        (cause(&draft), draft.phase.as_deref(), root_line(&draft)),
+        ("config.speculative", Some("config"), 3)
+    );
+    let known = refused(
+        "ModelConfig",
+        "The checkpoint you are trying to load has model type `x` but Transformers does not recognize this architecture.",
+    );
+    assert_eq!(
+        (cause(&known), known.phase.as_deref()),
+        ("config.unsupported-arch", Some("config"))
+    );
+}
+
+#[test]
+fn frames_that_span_phases_leave_the_phase_to_markers_and_compilers_have_their_own() {
+    let loaded = "\
+[2026-02-11 04:59:20] server_args=ServerArgs(model_path='acme/y', tp_size=1)
+[2026-02-11 04:59:31] Load weight begin. avail mem=78.71 GB
+[2026-02-11 05:00:01] KV Cache is allocated. #tokens: 402112, K size: 24.54 GB, V size: 24.54 GB
+[2026-02-11 05:00:02] Scheduler hit an exception: Traceback (most recent call last):
+  File \"/opt/sglang/python/sglang/srt/managers/scheduler.py\", line 2937, in run_scheduler_process
+    scheduler = Scheduler(
+pyo3_runtime.PanicException: called `Option::unwrap()` on a `None` value
+";
+    assert_eq!(report(loaded).phase.as_deref(), Some("kv-cache"));
+    let traced = "\
+(EngineCore pid=205) ERROR 05-09 09:12:39 [core.py:791] Traceback (most recent call last):
+(EngineCore pid=205) ERROR 05-09 09:12:39 [core.py:791]   File \"/opt/vllm/vllm/v1/worker/gpu_worker.py\", line 401, in determine_available_memory
+(EngineCore pid=205) ERROR 05-09 09:12:39 [core.py:791]     self.model_runner.profile_run()
+(EngineCore pid=205) ERROR 05-09 09:12:39 [core.py:791]   File \"/opt/torch/_dynamo/eval_frame.py\", line 841, in compile_wrapper
+(EngineCore pid=205) ERROR 05-09 09:12:39 [core.py:791]     raise e.with_traceback(None) from e.__cause__
+(EngineCore pid=205) ERROR 05-09 09:12:39 [core.py:791] torch._dynamo.exc.Unsupported: Data-dependent branching
+";
+    assert_eq!(report(traced).phase.as_deref(), Some("compile"));
+}
+
+#[test]
+fn the_words_of_an_exception_in_native_code_are_kept_where_no_rule_knows_them() {
+    let told = report(
+        "terminate called after throwing an instance of 'std::runtime_error'\n  \
+         what():  parse error at line 1, column 1\nFatal Python error: Aborted\n\n\
+         Current thread 0x00007f22 (most recent call first):\n  \
+         File \"/usr/lib/python3/dist-packages/xgrammar/compiler.py\", line 77 in __init__\n  \
+         File \"/usr/lib/python3/dist-packages/sglang/srt/managers/scheduler.py\", line 2937 in run_scheduler_process\n\
+         Aborted (core dumped)\n",
+    );
+    assert_eq!(cause(&told), "process.abort");
+    assert!(root_line(&told) < 3, "line {}", root_line(&told));
+    let known = report(
+        "terminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error: device-side assert triggered\nFatal Python error: Aborted\n",
+    );
+    assert_eq!(cause(&known), "cuda.launch-failure");
+}
+
+#[test]
+fn the_headline_says_what_happened_in_this_form_of_the_cause() {
+    let early = report(
+        "Jan 15 10:22:01 spark earlyoom[811]: sending SIGTERM to process 40221 uid 0 \"VLLM::EngineCor\": badness 1233, VmRSS 9120 MiB\n\
+         Jan 15 10:22:02 spark vllm[40100]: (APIServer pid=40100) ERROR 01-15 10:22:02 [core_client.py:600] Engine core proc EngineCore_DP0 died unexpectedly, shutting down client.\n",
+    );
+    assert_eq!(cause(&early), "host-mem.oom-killer");
+    assert!(
+        early.headline.contains("earlyoom") && !early.story.contains("SIGKILL"),
+        "{} {}",
+        early.headline,
+        early.story
+    );
+    assert_eq!(early.remedies[0].id, "earlyoom-threshold");
+    let vocabulary = report(
+        "(APIServer pid=1) openai_harmony.HarmonyError: error downloading or loading vocab file: failed to download or load vocab file\n",
+    );
+    assert!(vocabulary.headline.contains("vocabulary"), "{}", vocabulary.headline);
+    let ids: Vec<&str> = vocabulary.remedies.iter().map(|r| r.id.as_str()).collect();
+    assert_eq!(ids, ["preload-vocabulary", "allow-artifact-host"]);
+    let rank = report("(APIServer pid=1) RuntimeError: Message from engine with unexpected data parallel rank: 8\n");
+    assert_eq!(
+        rank.root.as_ref().unwrap().place.process.as_deref(),
+        Some("APIServer pid=1")
+    );
+    assert_eq!(rank.remedies[0].id, "data-parallel-ranks");
+}
+
+#[test]
+fn what_a_library_s_class_does_not_have_is_a_matter_of_versions_and_what_a_model_s_code_lacks_is_its_own() {
+    let raised = |file: &str, function: &str, message: &str| {
+        report(&format!(
+            "(APIServer pid=1) Traceback (most recent call last):\n\
+             (APIServer pid=1)   File \"/usr/lib/python3/dist-packages/vllm/model_executor/models/transformers.py\", line 96, in __init__\n\
+             (APIServer pid=1)     load()\n\
+             (APIServer pid=1)   File \"{file}\", line 12, in {function}\n\
+             (APIServer pid=1)     raise AttributeError(name)\n\
+             (APIServer pid=1) AttributeError: {message}\n"
+        ))
+    };
+    let gone = raised(
+        "/usr/lib/python3/dist-packages/transformers/tokenization_utils_base.py",
+        "__getattr__",
+        "DemoTokenizer has no attribute all_special_tokens_extended",
+    );
+    assert_eq!(cause(&gone), "env.dependency-version");
+    let own = raised(
+        "/root/.cache/huggingface/modules/transformers_modules/acme/9f1c/modeling_acme.py",
+        "<module>",
+        "'AcmeConfig' object has no attribute 'rope_parameters'",
+    );
+    assert_eq!(
+        (cause(&own), own.phase.as_deref()),
+        ("model.custom-code", Some("weight-load"))
+    );
+}
