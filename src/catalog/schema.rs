@@ -157,6 +157,9 @@ pub struct SignatureDef {
     /// Signature ids, cause ids or `family.*` that this one explains whatever the order of lines.
     #[serde(default)]
     pub explains: Vec<String>,
+    /// Signature ids of troubles that are over, as this line says, wherever it stands.
+    #[serde(default)]
+    pub settles: Vec<String>,
     /// Signature ids of the record that this line goes on with: its victim and figures are added there.
     #[serde(default)]
     pub completes: Vec<String>,

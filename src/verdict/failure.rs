@@ -127,9 +127,9 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
             || !failure.fatal
                 && !is_told_from_outside(catalog, launches, &failure)
                 && moved_on(launches, attempt, &failure, index)
-            || settled
-                .iter()
-                .any(|s| causality::names(s, None, catalog, launches, &failure))
+            || launches
+                .signature(catalog, index)
+                .is_some_and(|s| settled.contains(&s.def.id.as_str()))
             || failure.after_ready && is_of_client(&placed.event.fact)
             || failure.retried && went_on(catalog, launches, attempt, index)
             || preamble::outlived(catalog, launches, attempt, &placed, &failure);
@@ -142,13 +142,11 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
     failures
 }
 
-/// The notes that say what has become of a trouble: a pod that waited is placed, one whose probe failed is ready.
-fn settled_by<'c>(catalog: &'c Catalog, launches: &Launches, indices: &[usize]) -> Vec<&'c Signature> {
+/// The troubles that lines say to be over: a pod that waited is placed, one whose probe failed is ready.
+fn settled_by<'c>(catalog: &'c Catalog, launches: &Launches, indices: &[usize]) -> Vec<&'c str> {
     let events = indices.iter().filter_map(|i| launches.events.get(*i));
-    let notes = events.filter_map(|p| catalog.signature(p.event.signature));
-    notes
-        .filter(|s| s.def.role == Role::Note && !s.def.explains.is_empty())
-        .collect()
+    let told = events.filter_map(|p| catalog.signature(p.event.signature));
+    told.flat_map(|s| &s.def.settles).map(String::as_str).collect()
 }
 
 /// Whether an observer says it that names nobody: who stands for it in the log is not who died.

@@ -84,6 +84,8 @@ pub fn place(
         .clone()
         .or_else(others)
         .filter(|_| forward && !failure.after_ready);
+    // The phase that a report's text fixes is that of the one who failed.
+    let states = signature.is_some_and(|s| s.def.role == Role::Root);
     let (phase, basis) = if failure.after_ready && !bind {
         (Some("serving".to_owned()), PhaseBasis::Marker)
     } else if let Some(phase) = ahead_of_observer(launches, failure, others()) {
@@ -97,14 +99,18 @@ pub fn place(
         )
     } else if let Some(phase) = failure.site.phase.clone().filter(|_| !failure.site.deferred) {
         (Some(phase), PhaseBasis::Frame)
-    } else if let Some(phase) = text {
+    } else if let Some(phase) = text.clone().filter(|_| states) {
         (Some(phase), PhaseBasis::Text)
     } else if let Some(phase) = failure.site.phase.clone() {
         // What several phases call says no more than that it was one of them: a later one that was announced counts.
-        let own = !teller_is_observer || launches.processes.get(failure.process).role == ProcessRole::Main;
+        let alone =
+            launches.processes.get(failure.process).role == ProcessRole::Main && failure.worth > Worth::Downstream;
+        let own = !teller_is_observer || alone;
         let later = |marker: &&String| own && engine.tier(marker) > engine.tier(&phase);
         let announced = marker.as_ref().filter(later).cloned();
         (Some(announced.unwrap_or(phase)), PhaseBasis::Frame)
+    } else if let Some(phase) = text {
+        (Some(phase), PhaseBasis::Text)
     } else if let Some(phase) = marker.filter(|p| !teller_is_observer && !silent && had_work(p)) {
         (Some(phase), PhaseBasis::Marker)
     } else if let Some(phase) = others().filter(came_so_far) {
