@@ -1041,3 +1041,111 @@ fn the_figures_of_an_error_that_a_message_quotes_are_those_of_the_account() {
     let memory = report.memory.unwrap();
     assert_eq!((memory.short_by_gib, memory.requested_gib), (Some(0.44), None));
 }
+
+#[test]
+fn no_larger_share_where_one_sequence_is_many_times_what_the_cache_holds() {
+    let small = |share: &str, total: &str| {
+        report(&format!(
+            "INFO 01-12 10:22:00 [llm_engine.py:240] Initializing a V0 LLM engine (v0.8.5) with config: model='m', speculative_config=None\n\
+             INFO 01-12 10:22:20 [worker.py:267] the current vLLM instance can use total_gpu_memory ({total}GiB) x gpu_memory_utilization ({share}) = 19.85GiB\n\
+             INFO 01-12 10:22:20 [worker.py:267] model weights take 14.99GiB; non_torch_memory takes 0.10GiB; PyTorch activation peak memory takes 1.19GiB; the rest of the memory reserved for KV Cache is 3.57GiB.\n\
+             ValueError: The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV cache (29264). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.\n"
+        ))
+    };
+    let told = small("0.90", "22.06");
+    assert_eq!(cause(&told), "gpu-mem.kv-too-small");
+    assert!(
+        !ids(&told).contains(&"utilization-up-for-one-sequence"),
+        "{:?}",
+        ids(&told)
+    );
+}
+
+#[test]
+fn what_the_log_names_stands_in_the_change() {
+    let changes = |log: &str, id: &str| {
+        let told = report(log);
+        let remedy = told.remedies.iter().find(|r| r.id == id);
+        let remedy = remedy.unwrap_or_else(|| panic!("no {id}: {:?}", ids(&told)));
+        let text = |c: &coroner::report::model::Change| {
+            let of = |value: &Option<String>| value.clone().unwrap_or_default();
+            format!("{} {} -> {}", c.name, of(&c.from), of(&c.to))
+        };
+        remedy.change.iter().map(text).collect::<Vec<_>>().join("; ")
+    };
+    let refused = |class: &str, rest: &str| {
+        format!(
+            "(APIServer pid=1) pydantic_core._pydantic_core.ValidationError: 1 validation error for {class}\n(APIServer pid=1)   {rest}\n"
+        )
+    };
+    let world = refused(
+        "ParallelConfig",
+        "Value error, World size (8) is larger than the number of available GPUs (2) in this node. If this is intended and you are using:",
+    );
+    assert!(changes(&world, "smaller-world").contains("-> 2"));
+    let ordinal = "\
+[2026-05-05 10:11:12] server_args=ServerArgs(model_path='m', tp_size=4, dp_size=1, nnodes=1)
+[2026-05-05 10:11:25 TP2] Context: self.device='cuda' self.gpu_id=2 os.environ.get('CUDA_VISIBLE_DEVICES')='0,1' self.tp_rank=2 self.tp_size=4
+torch.AcceleratorError: CUDA error: invalid device ordinal
+";
+    assert!(changes(ordinal, "sglang-fewer-gpus").starts_with("--tp-size 4 -> 2"));
+    assert!(changes(ordinal, "visible-devices-count").contains("0,1 -> "));
+    let interface = "\
+root@node1:/w# export NCCL_SOCKET_IFNAME=eth1
+node1:4188:4188 [0] bootstrap.cc:123 NCCL WARN Bootstrap : no socket interface found
+";
+    assert!(changes(interface, "nccl-socket-ifname").contains("NCCL_SOCKET_IFNAME eth1 -> "));
+    let port = "\
+(APIServer pid=4411) WARNING 12-14 14:14:14 [system_utils.py:210] port 8000 is used by process psutil.Process(pid=3120, name='python3', status='sleeping') launched with command:
+(APIServer pid=4411) OSError: [Errno 98] Address already in use
+";
+    assert!(changes(port, "stop-port-holder").contains("3120"));
+    let inner = "(APIServer pid=91) zmq.error.ZMQError: Address already in use (addr='tcp://10.0.0.5:29550')\n";
+    assert!(changes(inner, "stop-port-holder").contains(":29550 "));
+    assert!(changes(inner, "other-data-parallel-port").starts_with("--data-parallel-rpc-port 29550"));
+    let name = "\
+[rank1]:[W1125 12:00:00.000000000 socket.cpp:200] [c10d] The IPv4 network addresses of (head-svc.llm, 29500) cannot be retrieved (gai error: -2 - Name or service not known).
+[rank1]: torch.distributed.DistNetworkError: The client socket has timed out after 600000ms while trying to connect to (head-svc.llm, 29500).
+";
+    assert!(changes(name, "resolve-store-name").contains("getent hosts head-svc.llm "));
+    let limit = "(APIServer pid=1) huggingface_hub.errors.HfHubHTTPError: 429 Client Error: Too Many Requests for url: https://huggingface.co/api/models/a/b\n";
+    assert!(changes(limit, "hub-token-for-limit").starts_with("HF_TOKEN"));
+    let offload = "\
+(APIServer pid=1) INFO 12-03 02:10:00 [utils.py:253] non-default args: {'model': 'm', 'cpu_offload_gb': 60.0}
+(EngineCore_DP0 pid=212) INFO 12-03 02:11:52 [gpu_model_runner.py:3467] Starting to load model m...
+[Wed Dec  3 02:15:21 2025] Out of memory: Killed process 212 (VLLM::EngineCor) total-vm:1kB, anon-rss:121634816kB, file-rss:0kB
+";
+    assert!(changes(offload, "cpu-offload-down").starts_with("--cpu-offload-gb 60.0 -> "));
+}
+
+#[test]
+fn a_failure_of_the_prefill_graphs_is_answered_with_theirs() {
+    let told = report(
+        "[2026-08-12 03:41:00] server_args=ServerArgs(model_path='m', tp_size=1, cuda_graph_max_bs_decode=256, cuda_graph_max_bs_prefill=8192, mem_fraction_static=0.93)\n\
+         [2026-08-12 03:41:52 TP0] Capture target prefill CUDA graph begin. backend=breakable, num_tokens_per_req=1, avail mem=4.02 GB\n\
+         [2026-08-12 03:42:01 TP0] OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 95.00 GiB of which 1.38 GiB is free.\n\
+         Fail when using backend: breakable for prefill runner.\n",
+    );
+    assert_eq!(cause(&told), "gpu-oom.graph-capture");
+    let remedy = told
+        .remedies
+        .iter()
+        .find(|r| r.id == "cuda-graph-max-bs-prefill-down")
+        .expect("the prefill graphs");
+    assert_eq!(remedy.change[0].to.as_deref(), Some("4096"));
+    assert!(!ids(&told).contains(&"cuda-graph-max-bs-decode-down"));
+}
+
+#[test]
+fn what_a_compiler_does_not_know_is_no_matter_of_caches() {
+    let told = report(
+        "(EngineCore pid=70) ERROR 11-20 08:00:01 [core.py:842] triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error\n\
+         (EngineCore pid=70) ERROR 11-20 08:00:01 [core.py:842] `ptxas` stderr:\n\
+         (EngineCore pid=70) ERROR 11-20 08:00:01 [core.py:842] ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'\n",
+    );
+    assert_eq!(
+        (cause(&told), told.phase.as_deref()),
+        ("cuda.toolkit-mismatch", Some("compile"))
+    );
+    assert_eq!(first(&told).0, "newer-ptxas");
+}

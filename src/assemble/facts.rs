@@ -87,6 +87,12 @@ const NOT_SETTINGS: &[&str] = &[
     "odd_interface",
     "right_interface",
     "refused_for",
+    "refused_value",
+    "unexpected_rank",
+    "port_holder",
+    "busy_port",
+    "unresolved_host",
+    "failed_runner",
     "required_option",
     "requiring_option",
     "missing_files",
@@ -169,10 +175,11 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         };
         let event = &placed.event;
         for (name, value) in &event.settings {
-            facts
-                .settings
-                .entry(name.to_string())
-                .or_insert_with(|| value.to_string());
+            // What is left to the engine is set once it has chosen.
+            let open = facts.settings.get(&**name).is_none_or(|known| known == "None");
+            if open {
+                facts.settings.insert(name.to_string(), value.to_string());
+            }
         }
         let process = victims.get(&index).copied().unwrap_or(placed.process);
         let own = root.is_none_or(|r| r.process == process || r.teller == placed.process);

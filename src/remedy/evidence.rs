@@ -225,6 +225,12 @@ impl Evidence<'_> {
         Some(Utilization { share, default: true })
     }
 
+    /// Tokens of the longest sequence, as the message or the settings tell.
+    pub fn size_of_sequence(&self) -> Option<f64> {
+        self.figure("max_seq_len_tokens")
+            .or_else(|| self.number("max_model_len"))
+    }
+
     /// Memory of other processes on the device, as far as the log names it.
     pub fn other_processes(&self) -> Option<Gib> {
         let named: f64 = self

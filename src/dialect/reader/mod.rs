@@ -50,6 +50,7 @@ const BELOW: &[&str] = &[
     "ValidationError",
     "OutOfMemoryError",
     "AcceleratorError",
+    "PTXASError",
 ];
 
 /// When a speaker was first and last heard.

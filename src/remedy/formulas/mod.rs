@@ -70,6 +70,7 @@ const FORMULAS: &[(&str, Formula)] = &[
     ("shm-size", sizes::shm_size),
     ("tensor-parallel-for-weights", sizes::tensor_parallel_for_weights),
     ("tensor-parallel-that-divides", sizes::tensor_parallel_that_divides),
+    ("size-for-gpus", sizes::size_for_gpus),
     ("lora-rank", sizes::lora_rank),
     ("hicache-fit", sizes::hicache_fit),
     ("object-store-fit", sizes::object_store_fit),
@@ -81,6 +82,7 @@ const FORMULAS: &[(&str, Formula)] = &[
     ("batched-tokens-half", sizes::batched_tokens_half),
     ("chunked-prefill-half", sizes::chunked_prefill_half),
     ("graph-size-half", sizes::graph_size_half),
+    ("graph-max-bs-prefill-half", sizes::graph_max_bs_prefill_half),
     ("graph-max-bs-half", sizes::graph_max_bs_half),
 ];
 

@@ -250,6 +250,35 @@ pub fn shm_size(e: &Evidence) -> Sum {
     })
 }
 
+/// The largest number of GPUs that a group of ranks splits into evenly and that are there, by what the message or
+/// CUDA_VISIBLE_DEVICES says.
+pub fn size_for_gpus(e: &Evidence) -> Sum {
+    let visible = e
+        .stated("CUDA_VISIBLE_DEVICES")
+        .or_else(|| e.stated("cuda_visible_devices"));
+    let listed = visible.filter(|list| !list.is_empty() && *list != "None");
+    let listed = listed.map(|list| list.split(',').count() as u64);
+    let stated = e.figure("available_gpus_count").filter(|n| *n >= 1.0).map(|n| n as u64);
+    let size = e.count("tp_size").or_else(|| e.count("tensor_parallel_size"));
+    let size = size.or_else(|| e.figure("requested_gpus_count").filter(|n| *n >= 1.0).map(|n| n as u64));
+    let (Some(gpus), Some(size)) = (stated.or(listed), size) else {
+        return Sum::Missing("how many GPUs there are and how many are asked for");
+    };
+    match (1..=gpus.min(size)).rev().find(|n| size.is_multiple_of(*n)) {
+        Some(to) if to < size => Sum::Value(Computed {
+            vars: vec![
+                ("from", size.to_string()),
+                ("to", to.to_string()),
+                ("gpus", gpus.to_string()),
+            ],
+            arithmetic: Some(format!(
+                "{size} ranks, {gpus} GPUs: {to} is the largest divisor of {size} that fits"
+            )),
+        }),
+        _ => Sum::Nothing,
+    }
+}
+
 /// The least free memory of all ranks, against this rank's.
 pub fn imbalance(e: &Evidence) -> Sum {
     let (Some(least), Some(here)) = (e.gib("min_rank_free_gib"), e.size("gpu_free_gib")) else {
@@ -376,6 +405,18 @@ pub fn graph_max_bs_half(e: &Evidence) -> Sum {
         &["capture_bs_max_count", "capture_bs_count"],
         "the largest batch",
         "the largest captured batch",
+    )
+}
+
+/// Half the largest prefill graph, SGLang.
+pub fn graph_max_bs_prefill_half(e: &Evidence) -> Sum {
+    let settings = ["cuda_graph_max_bs_prefill"];
+    half(
+        e,
+        &settings,
+        &[],
+        "the largest graph",
+        "the tokens of the largest prefill graph",
     )
 }
 

@@ -227,10 +227,18 @@ pub fn for_unified(e: &Evidence) -> Sum {
 
 /// Up by what one sequence of full length lacks.
 pub fn up_for_one_sequence(e: &Evidence) -> Sum {
-    let (Some(needed), Some(available)) = (e.size("kv_needed_gib"), e.gib("kv_available_gib")) else {
-        return Sum::Missing("the KV cache that is needed and available");
+    let Some(available) = e.gib("kv_available_gib") else {
+        return Sum::Missing("the KV cache that is available");
     };
-    raised(e, needed - available, "lacking")
+    // A cache of so many tokens is so large: one of the longest sequence is larger in proportion.
+    let by_tokens = || {
+        let (longest, held) = (e.size_of_sequence()?, e.figure("kv_capacity_tokens")?);
+        (held >= 1.0).then(|| Share(longest / held) * available)
+    };
+    match e.size("kv_needed_gib").or_else(by_tokens) {
+        Some(needed) => raised(e, needed - available, "lacking"),
+        None => Sum::Missing("the KV cache that is needed"),
+    }
 }
 
 /// Up by the deficit plus the KV cache of one sequence, or 2 % of the device where that is not known.
@@ -274,6 +282,9 @@ fn raised(e: &Evidence, lacking: Gib, what: &str) -> Sum {
     let Some(u) = e.utilization() else {
         return NO_UTILIZATION;
     };
+    if u.share >= highest(e) {
+        return Sum::Unfit;
+    }
     let Some((total, total_note)) = total_at_least(e, u) else {
         return NO_TOTAL;
     };
