@@ -244,6 +244,14 @@ const ROWS: &[Row] = &[
     // 8192 set; 4096
     row("chunked-prefill-half", SGL, "gpu-oom.serving", &[], "4096", AtMost(4096.0), 2048.0).set(&[("chunked_prefill_size", "8192")]),
 
+    // 8192 set; 4096
+    row("graph-max-bs-prefill-half", SGL, GRAPHS, &[], "4096", AtMost(4096.0), 2048.0).set(&[("cuda_graph_max_bs_prefill", "8192")]),
+
+    // --- ranks that the GPUs allow: at most as many as there are, and a divisor of those asked for
+    row("size-for-gpus", V25, "config.parallelism", &[("requested_gpus_count", 8.0), ("available_gpus_count", 2.0)], "2", AtMost(2.0), 0.0),
+    // 6 ranks on 4 GPUs: 3 is the largest divisor
+    row("size-for-gpus", SGL, "cuda.invalid-device", &[], "3", AtMost(4.0), 1.0).set(&[("tp_size", "6"), ("CUDA_VISIBLE_DEVICES", "0,1,2,3")]),
+
     // --- ranks that hold the weights: at most 0.75 of a device each
     // 110.8 / (0.75 x 47.4) = 3.12; the next power of two from 2 is 4
     row("tensor-parallel-for-weights", V25, "gpu-oom.weights", &[("checkpoint_gib", 110.8), ("gpu_total_gib", 47.4)], "4", AtLeast(3.12), 2.0).set(&[("tensor_parallel_size", "2")]),
