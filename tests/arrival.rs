@@ -375,3 +375,26 @@ fn the_node_whose_interface_leads_nowhere_is_named_with_that_of_the_others() {
         named.findings
     );
 }
+
+#[test]
+fn a_rank_that_nccls_own_report_sets_apart_is_named() {
+    let log: String = (0..2)
+        .map(|rank| format!("dgx01:{}:7900 [{rank}] NCCL INFO ncclCommInitRankConfig comm 0x7f0{rank}00 rank {rank} nranks 2 cudaDev {rank} nvmlDev {rank} busId 1b000 commId 0x5c1f - Init COMPLETE\n", 7200 + rank))
+        .collect();
+    let ras = |apart: &str| {
+        let report = format!(
+            "NCCL version 2.27.7 compiled with CUDA 12.9\nJob summary\n===========\n\n#0-0 (5c1ffe21a7e4d3b0) MISMATCH\n\
+             \x20 Communicator ranks have different AllReduce operation counts\n  1 rank has launched up to operation 117\n{apart}"
+        );
+        examine_texts(&[Text::new("dgx01.log", log.clone()), Text::new("ncclras.txt", report)])
+    };
+    let report = ras("  Rank 1 -- GPU 1 managed by process 7201 on node 10.8.0.3\n");
+    assert_eq!(report.outcome, Outcome::Running);
+    assert!(
+        report.headline.contains("rank 1 (pid 7201 on 10.8.0.3)"),
+        "{}",
+        report.headline
+    );
+    assert!(report.findings.iter().any(|f| f.id == "ras.apart"));
+    assert!(ras("").findings.iter().all(|f| f.id != "ras.apart"));
+}

@@ -19,6 +19,8 @@ use super::missing::missing;
 use super::places::Names;
 use super::stuck;
 
+/// The sub-reason of a line that names a rank which is not where the others are.
+const APART: &str = "apart";
 /// Nodes named of one value.
 const MAX_NODES: usize = 6;
 
@@ -67,6 +69,7 @@ pub fn waits(
     out.findings.extend(early);
     if verdict.outcome == Outcome::Running {
         stuck::tell(catalog, launches, verdict, facts, arrival.as_ref(), now, &mut out);
+        tell_apart(catalog, launches, verdict, &mut out);
     }
     out
 }
@@ -149,6 +152,36 @@ fn tell_differences(launches: &Launches, verdict: &Verdict, out: &mut Waits) {
         let title = format!("The nodes differ in {}: {}", difference.what, values.join("; "));
         out.findings.push(finding("nodes.differ", severity, &title));
     }
+}
+
+/// The ranks that a report of NCCL's own on a communicator that stands names, because they are not where the others are.
+fn tell_apart(catalog: &Catalog, launches: &Launches, verdict: &Verdict, out: &mut Waits) {
+    let named = launches.of_attempt(verdict.attempt).filter_map(|i| {
+        let placed = launches.events.get(i)?;
+        let def = &catalog.signature(placed.event.signature)?.def;
+        let victim = &placed.event.victim;
+        (def.reason.as_deref() == Some(APART)).then_some((victim.rank?, victim))
+    });
+    let mut ranks: Vec<String> = Vec::new();
+    for (rank, victim) in named {
+        let place = match (victim.pid, &victim.node) {
+            (Some(pid), Some(node)) => format!(" (pid {pid} on {node})"),
+            (_, Some(node)) => format!(" ({node})"),
+            _ => String::new(),
+        };
+        let told = format!("rank {rank}{place}");
+        if ranks.len() < MAX_NODES && !ranks.contains(&told) {
+            ranks.push(told);
+        }
+    }
+    if ranks.is_empty() {
+        return;
+    }
+    let who = ranks.join(", ");
+    let title =
+        format!("NCCL's RAS report names {who}: not at the operation at which the other ranks of the communicator are");
+    out.findings.insert(0, finding("ras.apart", "warning", &title));
+    out.headline = Some(format!("NCCL's RAS report sets {who} apart from the other ranks"));
 }
 
 /// Which clocks were set right before times of several nodes were compared.
