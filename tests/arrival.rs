@@ -398,3 +398,53 @@ fn a_rank_that_nccls_own_report_sets_apart_is_named() {
     assert!(report.findings.iter().any(|f| f.id == "ras.apart"));
     assert!(ras("").findings.iter().all(|f| f.id != "ras.apart"));
 }
+
+/// The second node of SGLang's, up to the capture of graphs or to its end.
+fn second_node(eager: bool, captured: bool, end: &str) -> Report {
+    let mut log = format!(
+        "[2026-08-14 06:00:01] server_args=ServerArgs(model_path='/m/a', tp_size=4, dist_init_addr='10.0.0.1:5000', nnodes=2, \
+         node_rank=1, disable_cuda_graph={})\n",
+        if eager { "True" } else { "False" }
+    );
+    for rank in 2..4 {
+        log += &format!(
+            "[2026-08-14 06:00:10 TP{rank}] Init torch distributed begin.\n\
+             [2026-08-14 06:00:20 TP{rank}] Load weight begin. avail mem=78.01 GB\n\
+             [2026-08-14 06:01:50 TP{rank}] Memory pool end. avail mem=9.02 GB\n"
+        );
+        if !eager {
+            log += &format!("[2026-08-14 06:01:55 TP{rank}] Capture cuda graph begin. This can take up to several minutes. avail mem=8.90 GB\n");
+        }
+        if captured {
+            log += &format!("[2026-08-14 06:02:37 TP{rank}] Capture cuda graph end. Time elapsed: 41.80 s. mem usage=1.60 GB. avail mem=7.30 GB.\n");
+        }
+    }
+    examine_texts(&[Text::new("node-b.log", log + end)])
+}
+
+#[test]
+fn a_node_that_does_not_lead_has_met_the_others_once_it_loads_and_never_says_that_it_serves() {
+    for (eager, captured) in [(false, true), (true, false)] {
+        let report = second_node(eager, captured, "");
+        assert_eq!(report.outcome, Outcome::Running);
+        assert!(
+            report.headline.starts_with("Node 1 has done its part of the start"),
+            "{}",
+            report.headline
+        );
+        assert!(finding(&report, "arrival.absent").is_none() && report.alternatives.is_empty());
+        assert_eq!(report.log.missing, ["node 0 (10.0.0.1)"]);
+    }
+    // While it captures, it may still hang.
+    let report = second_node(false, false, "");
+    assert!(finding(&report, "arrival.absent").is_none() && finding(&report, "node.follows").is_none());
+}
+
+#[test]
+fn a_node_that_does_not_lead_is_ended_in_good_order_once_its_workers_have_done_their_part() {
+    let end = "[2026-08-14 08:33:38] Scheduler or DataParallelController 431 terminated with -15\n";
+    assert_eq!(second_node(false, true, end).outcome, Outcome::Stopped);
+    assert_eq!(second_node(true, false, end).outcome, Outcome::Stopped);
+    let early = second_node(false, false, end);
+    assert_eq!((early.outcome, cause(&early)), (Outcome::Failed, Some("process.sigterm")));
+}

@@ -21,7 +21,7 @@ pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, ar
     let cause = verdict.cause.as_deref().unwrap_or("");
     let weak = catalog.strength(cause) == Strength::Weak;
     if verdict.outcome == Outcome::Failed && cause.starts_with("nccl.") && !weak {
-        return tell_unlogged(arrival, out);
+        return tell_unlogged(verdict, arrival, out);
     }
     let of_meeting = cause.starts_with("dist.") || cause.starts_with("nccl.") || cause.starts_with("unknown.");
     if verdict.outcome == Outcome::Failed && !(weak && of_meeting) {
@@ -31,7 +31,7 @@ pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, ar
         return tell_sizes(catalog, launches, arrival, out);
     }
     if arrival.absent.is_empty() {
-        return tell_unlogged(arrival, out);
+        return tell_unlogged(verdict, arrival, out);
     }
     // While nobody has given up, it may still come.
     let running = verdict.outcome == Outcome::Running;
@@ -114,12 +114,16 @@ fn tell_sizes(catalog: &Catalog, launches: &Launches, arrival: &Arrival, out: &m
 const MOST_NODES: usize = 4;
 
 /// Ranks whose logs are missing once the group was formed: what stopped the others may stand there.
-fn tell_unlogged(arrival: &Arrival, out: &mut Waits) {
+fn tell_unlogged(verdict: &Verdict, arrival: &Arrival, out: &mut Waits) {
     if arrival.unlogged.is_empty() {
         return;
     }
     let logs = capital(&logs_of(&arrival.unlogged));
-    let told = format!("{logs} not in the input; what stopped the others may stand there");
+    let news = match verdict.outcome {
+        Outcome::Running => "how far the launch is",
+        _ => "what stopped the others",
+    };
+    let told = format!("{logs} not in the input; {news} may stand there");
     out.findings.push(finding("arrival.unlogged", "warning", &told));
     out.sentence = Some(format!("{told}."));
 }

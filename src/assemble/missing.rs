@@ -8,17 +8,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, Strength};
-use crate::event::InputId;
 use crate::launch::Launches;
 use crate::launch::arrival::{Absent, Arrival};
 use crate::launch::machine::Engine;
+use crate::launch::nodes::Nodes;
 use crate::launch::processes::{Process, ProcessId, ProcessRole};
 use crate::verdict::Verdict;
 
 use super::waits::ranks_in_words;
-
-/// Settings that name the node with rank 0.
-const HEADS: &[&str] = &["master_addr", "dist_init_addr"];
 
 /// Who has no log.
 pub fn missing(catalog: &Catalog, launches: &Launches, verdict: &Verdict, arrival: Option<&Arrival>) -> Vec<String> {
@@ -55,40 +52,18 @@ fn unheard_ranks<'a>(unheard: impl Iterator<Item = &'a Absent>) -> Vec<String> {
 
 /// The nodes of a launch that says how many it has, and which one each log is of.
 fn unheard_nodes(launches: &Launches, attempt: usize) -> Vec<String> {
-    let mut nodes: u32 = 0;
-    let mut heard: BTreeSet<u32> = BTreeSet::new();
-    let (mut head, mut of_headless) = (None, None);
-    let mut headless: BTreeSet<InputId> = BTreeSet::new();
-    for index in launches.of_attempt(attempt) {
-        let Some(placed) = launches.events.get(index) else {
-            continue;
-        };
-        let setting = |name: &str| placed.event.settings.iter().find(|(n, _)| &**n == name).map(|(_, v)| v);
-        let number = |name: &str| setting(name).and_then(|v| v.parse::<u32>().ok());
-        if let Some(address) = setting("head_node") {
-            of_headless = Some(address);
-            headless.insert(placed.event.place.input);
-        }
-        if let Some(all) = number("nnodes").filter(|all| *all > 1) {
-            nodes = nodes.max(all);
-            // What is left at its default is not printed.
-            heard.insert(number("node_rank").unwrap_or(0));
-            head = head.or_else(|| HEADS.iter().find_map(|name| setting(name)));
-        }
-    }
+    let nodes = Nodes::of(launches, attempt);
     // Servers that only add workers name their head.
-    let of_head = |p: &Process| p.role == ProcessRole::ApiServer && p.last_line.1 > 0;
-    let active = launches.active(attempt);
-    let mut processes = active.iter().map(|&i| launches.processes.get(ProcessId(i)));
-    if let Some(address) = of_headless.filter(|_| nodes == 0 && !processes.any(of_head)) {
+    if let Some(address) = nodes.led_from.as_deref().filter(|_| nodes.all == 0 && !nodes.serves) {
         return vec![format!("node 0 ({})", host(address))];
     }
     // Those say not which node they are: with them all may be there.
-    if heard.len() + headless.len() >= nodes as usize {
+    if nodes.heard.len() + nodes.joining.len() >= nodes.all as usize {
         return Vec::new();
     }
-    let absent: Vec<u32> = (0..nodes.min(MOST_NODES)).filter(|n| !heard.contains(n)).collect();
-    let (first, others): (Vec<u32>, Vec<u32>) = absent.into_iter().partition(|node| *node == 0 && head.is_some());
+    let head = nodes.head.as_deref();
+    let absent = (0..nodes.all.min(MOST_NODES)).filter(|n| !nodes.heard.contains(n));
+    let (first, others): (Vec<u32>, Vec<u32>) = absent.partition(|node| *node == 0 && head.is_some());
     let mut out: Vec<String> = Vec::new();
     if let (Some(address), [_]) = (head, first.as_slice()) {
         out.push(format!("node 0 ({})", host(address)));

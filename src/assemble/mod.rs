@@ -9,6 +9,7 @@ mod dating;
 mod evidence;
 mod facts;
 mod first;
+mod followers;
 mod leftover;
 mod misfit;
 mod missing;

@@ -15,6 +15,7 @@ use crate::verdict::Verdict;
 
 use super::absent;
 use super::facts::Facts;
+use super::followers;
 use super::missing::missing;
 use super::places::Names;
 use super::stuck;
@@ -67,7 +68,7 @@ pub fn waits(
     let early = now.and_then(|now| before_the_end(launches, now));
     let now = now.filter(|_| early.is_none());
     out.findings.extend(early);
-    if verdict.outcome == Outcome::Running {
+    if verdict.outcome == Outcome::Running && !followers::tell(launches, verdict, &mut out) {
         stuck::tell(catalog, launches, verdict, facts, arrival.as_ref(), now, &mut out);
         tell_apart(catalog, launches, verdict, &mut out);
     }

@@ -95,6 +95,10 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
             _ => {}
         }
     }
+    // An engine builds its model in groups that have been formed.
+    let machines = launches.machines(attempt).iter().zip(launches.processes.all());
+    let mut ranked = machines.filter(|(_, p)| p.rank.is_some() && !p.absorbed && p.role.is_worker_like());
+    out.met |= launches.engine(attempt).serves() && ranked.any(|(m, _)| m.has_begun_to_load(launches.engine(attempt)));
     out.sizes = sizes::of_one_meeting(catalog, launches, attempt);
     if out.sizes.len() > 1 {
         // Who is to come is not known: the ranks beyond the smaller size do not exist for some.

@@ -118,7 +118,7 @@ impl Engine {
     }
 
     /// Whether it is an inference engine.
-    fn serves(self) -> bool {
+    pub fn serves(self) -> bool {
         matches!(self.id(), Some("vllm" | "sglang"))
     }
 
@@ -320,6 +320,13 @@ impl Machine {
         self.finished
             .iter()
             .any(|(at, done)| at.may_precede(now) && phase == Some(done.as_str()))
+    }
+
+    /// Whether it has begun to load its model, or got further.
+    pub fn has_begun_to_load(&self, engine: Engine) -> bool {
+        let load = engine.tier("weight-load");
+        let began = |phase: &str| phase == "weight-load" || engine.tier(phase) > load && phase != "shutdown";
+        self.entries.iter().any(|e| began(&e.phase))
     }
 
     /// The last phase.

@@ -15,6 +15,7 @@ pub mod folders;
 pub mod links;
 pub mod machine;
 pub mod names;
+pub mod nodes;
 pub mod odd;
 pub mod order;
 pub mod processes;

@@ -7,6 +7,7 @@ use crate::catalog::schema::{Role, SignatureDef};
 use crate::catalog::structure::{Origin, Structure};
 use crate::event::{Event, ExitStatus, Fact, Frame, Program, Traceback, TracebackKind};
 use crate::launch::Launches;
+use crate::launch::nodes::{Nodes, workers_are_done};
 use crate::launch::processes::ProcessRole;
 use crate::report::model::Outcome;
 
@@ -59,6 +60,10 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
             Outcome::Healthy
         };
     }
+    let asked = open().find(|f| f.worth >= Worth::Weak).filter(|f| is_request_to_end(f));
+    if asked.is_some_and(|f| did_its_part(launches, attempt, f.event)) {
+        return Outcome::Stopped;
+    }
     let proven = open().any(|f| stands(f) && f.worth >= Worth::Carrier);
     // An uncaught traceback ended its process, even where all that is left of it is the type that wraps another.
     let uncaught = |f: &Failure| f.traceback == Some(TracebackKind::Raw) && f.fatal && f.worth == Worth::Carrier;
@@ -86,6 +91,12 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
     } else {
         Outcome::NoLaunch
     }
+}
+
+/// Whether the logs are of nodes that do not lead, which never say that the server is ready, and their workers had done
+/// all that a start asks of them.
+fn did_its_part(launches: &Launches, attempt: usize, index: usize) -> bool {
+    Nodes::of(launches, attempt).only_follow() && workers_are_done(launches, attempt, index)
 }
 
 /// Where the shutdown of a launch that was ready begins: with the first word of the program itself after it served.
