@@ -10,11 +10,11 @@ use crate::verdict::Verdict;
 
 use super::waits::{Waits, finding, ranks_in_words};
 
-/// Tells that the workers at hand are done, and whether they are.
-pub(super) fn tell(launches: &Launches, verdict: &Verdict, out: &mut Waits) -> bool {
+/// Tells that the workers at hand are done, if they are.
+pub(super) fn tell(launches: &Launches, verdict: &Verdict, out: &mut Waits) {
     let nodes = Nodes::of(launches, verdict.attempt);
     if !nodes.only_follow() || !workers_are_done(launches, verdict.attempt, usize::MAX) {
-        return false;
+        return;
     }
     let heard: Vec<u32> = nodes.heard.iter().copied().collect();
     let who = match heard.is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn tell(launches: &Launches, verdict: &Verdict, out: &mut Waits) -> b
         "The logs are of {who}, whose workers have done all that a start asks of them; a node that does not lead never \
          prints that the server is ready"
     );
+    out.settled = true;
     out.sentence = Some(format!("{told}."));
     out.findings.push(finding("node.follows", "info", &told));
-    true
 }

@@ -145,6 +145,9 @@ pub fn assemble(
         evidence: Vec::new(),
     }));
     let mut story = story::tell(catalog, launches, verdict, &facts, cause.as_ref(), &names);
+    if waits.settled {
+        story.text.clear();
+    }
     story.add(None, undecided.sentence);
     story.add(waits.headline, waits.sentence);
     story.add(

@@ -35,6 +35,8 @@ pub struct Waits {
     pub headline: Option<String>,
     /// A sentence for the story.
     pub sentence: Option<String>,
+    /// Whether that sentence is the whole story.
+    pub settled: bool,
     /// What the wait most likely is, where the launch has not failed.
     pub alternatives: Vec<Alternative>,
 }
@@ -53,6 +55,7 @@ pub fn waits(
         missing: Vec::new(),
         headline: None,
         sentence: None,
+        settled: false,
         alternatives: Vec::new(),
     };
     let open = matches!(verdict.outcome, Outcome::Failed | Outcome::Running);
@@ -68,7 +71,10 @@ pub fn waits(
     let early = now.and_then(|now| before_the_end(launches, now));
     let now = now.filter(|_| early.is_none());
     out.findings.extend(early);
-    if verdict.outcome == Outcome::Running && !followers::tell(launches, verdict, &mut out) {
+    if verdict.outcome == Outcome::Running {
+        followers::tell(launches, verdict, &mut out);
+    }
+    if verdict.outcome == Outcome::Running && !out.settled {
         stuck::tell(catalog, launches, verdict, facts, arrival.as_ref(), now, &mut out);
         tell_apart(catalog, launches, verdict, &mut out);
     }
