@@ -413,10 +413,14 @@ fn second_node(eager: bool, captured: bool, end: &str) -> Report {
              [2026-08-14 06:01:50 TP{rank}] Memory pool end. avail mem=9.02 GB\n"
         );
         if !eager {
-            log += &format!("[2026-08-14 06:01:55 TP{rank}] Capture cuda graph begin. This can take up to several minutes. avail mem=8.90 GB\n");
+            log += &format!(
+                "[2026-08-14 06:01:55 TP{rank}] Capture cuda graph begin. This can take up to several minutes. avail mem=8.90 GB\n"
+            );
         }
         if captured {
-            log += &format!("[2026-08-14 06:02:37 TP{rank}] Capture cuda graph end. Time elapsed: 41.80 s. mem usage=1.60 GB. avail mem=7.30 GB.\n");
+            log += &format!(
+                "[2026-08-14 06:02:37 TP{rank}] Capture cuda graph end. Time elapsed: 41.80 s. mem usage=1.60 GB. avail mem=7.30 GB.\n"
+            );
         }
     }
     examine_texts(&[Text::new("node-b.log", log + end)])
@@ -446,5 +450,8 @@ fn a_node_that_does_not_lead_is_ended_in_good_order_once_its_workers_have_done_t
     assert_eq!(second_node(false, true, end).outcome, Outcome::Stopped);
     assert_eq!(second_node(true, false, end).outcome, Outcome::Stopped);
     let early = second_node(false, false, end);
-    assert_eq!((early.outcome, cause(&early)), (Outcome::Failed, Some("process.sigterm")));
+    assert_eq!(
+        (early.outcome, cause(&early)),
+        (Outcome::Failed, Some("process.sigterm"))
+    );
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Text, examine, examine_texts, examine_texts_with};
-use coroner::report::model::Report;
+use coroner::report::model::{Outcome, Report};
 use coroner::{AttemptChoice, Options};
 
 /// A vLLM launch of one GPU whose engine core has the pid, up to the loading of weights.
@@ -547,4 +547,147 @@ fn each_attempt_has_its_own_engine() {
         report.headline,
         "The log of SGLang ends in weight-load without a failure"
     );
+}
+
+/// What torchrun's agent prints, at the level of information or of warnings alone, of a job of two ranks that is started
+/// anew twice, or once if the second try gets to its end.
+fn torchrun(verbose: bool, finished: bool) -> String {
+    let api = |level: &str, at: &str| {
+        format!("{level}0620 {at}.302000 900 torch/distributed/elastic/agent/server/api.py:913]")
+    };
+    let group = |minute: u32, count: u32| {
+        let at = format!("10:0{minute}:01");
+        let info = api("I", &at);
+        let agent = match verbose {
+            true => format!(
+                "{info} [default] Rendezvous complete for workers. Result:\n{info} [default]   restart_count={count}\n\
+                 {info} [default] Starting worker group\n"
+            ),
+            false => String::new(),
+        };
+        let rank = |n: u32| {
+            format!("INFO 06-20 10:0{minute}:03 [infer.py:44] init_process_group rank={n} world=2 master=xe-a:29400\n")
+        };
+        agent + &rank(0) + &rank(1)
+    };
+    let failed = |minute: u32, code: i32, pid: u32| {
+        format!(
+            "E0620 10:0{minute}:31.202000 900 torch/distributed/elastic/multiprocessing/api.py:882] failed (exitcode: {code}) \
+             local_rank: 1 (pid: {pid}) of binary: /opt/venv/bin/python3.12\n"
+        )
+    };
+    let again = |minute: u32, left: u32| match verbose {
+        true => format!(
+            "{} [default] Worker group FAILED. {left}/2 attempts left; will restart worker group\n",
+            api("I", &format!("10:0{minute}:32"))
+        ),
+        false => String::new(),
+    };
+    let raised = "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"/home/ml/infer.py\", line 52, in load_shard\n\
+         [rank1]:     w = torch.empty(shape)\n\
+         [rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB. GPU 1 has a total capacity of 79.11 GiB of which 112.00 MiB is free.\n";
+    let start = match verbose {
+        true => {
+            "I0620 10:00:00.100000 900 torch/distributed/launcher/api.py:152] Starting elastic_operator with launch configs:\n"
+        }
+        false => {
+            "W0620 10:00:00.100000 900 torch/distributed/run.py:792] Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n"
+        }
+    };
+    let mut log = format!(
+        "{start}{}{}{}{}",
+        group(0, 0),
+        failed(0, -9, 4201),
+        again(0, 2),
+        group(1, 1)
+    );
+    if finished {
+        log += &format!(
+            "{} Local worker group finished (WorkerState.SUCCEEDED). Waiting 300 seconds for other agents to finish\n",
+            api("I", "10:05:08")
+        );
+    } else {
+        log += &format!(
+            "{raised}{}{}{}{raised}{}",
+            failed(1, 1, 5201),
+            again(1, 1),
+            group(2, 2),
+            failed(2, 1, 6201)
+        );
+    }
+    log
+}
+
+/// The families of the causes of all attempts.
+fn families(report: &Report) -> Vec<&str> {
+    let causes = report.attempts.iter().map(|a| a.cause.as_deref().unwrap_or(""));
+    causes.map(|id| id.split('.').next().unwrap_or("")).collect()
+}
+
+#[test]
+fn an_agent_that_starts_its_ranks_anew_begins_another_attempt() {
+    for verbose in [true, false] {
+        let report = examine_texts(&[Text::new("job.log", torchrun(verbose, false))]);
+        assert_eq!(
+            families(&report),
+            ["process", "gpu-oom", "gpu-oom"],
+            "verbose: {verbose}"
+        );
+        let root = report.root.unwrap();
+        let last = torchrun(verbose, false).lines().count() as u64 - 1;
+        assert_eq!((root.place.line, root.place.rank), (last, Some(1)));
+    }
+    let report = examine_texts(&[Text::new("job.log", torchrun(true, true))]);
+    assert_eq!(report.outcome, Outcome::Stopped);
+    assert_eq!(told(&report).len(), 2);
+}
+
+#[test]
+fn a_folder_of_each_try_of_an_agent_holds_processes_of_its_own() {
+    let rank = |attempt: u32, local: u32, end: &str| {
+        let (first, rank) = (10 + attempt, 2 + local);
+        [
+            (
+                "stdout",
+                format!(
+                    "INFO 06-20 {first}:00:03 [infer.py:44] init_process_group rank={rank} world=4 master=xe-a:29400\n"
+                ),
+            ),
+            ("stderr", end.to_owned()),
+        ]
+        .map(|(name, text)| Text::new(format!("logs/42_k2/attempt_{attempt}/{local}/{name}.log"), text))
+    };
+    let bus = "Fatal Python error: Bus error\n\nCurrent thread 0x00007f (most recent call first):\n  File \"/home/ml/infer.py\", line 52 in load_shard\n";
+    let oom = "[rank2]: Traceback (most recent call last):\n[rank2]:   File \"/home/ml/infer.py\", line 52, in load_shard\n\
+         [rank2]:     w = torch.empty(shape)\n[rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB. GPU 0 has a total capacity of 79.11 GiB of which 112.00 MiB is free.\n";
+    let failed = |hour: u32, code: i32, local: u32, pid: u32| {
+        format!(
+            "E0620 {hour}:02:30.202000 5100 torch/distributed/elastic/multiprocessing/api.py:882] failed (exitcode: {code}) local_rank: {local} (pid: {pid}) of binary: /opt/venv/bin/python3.12\n"
+        )
+    };
+    let table = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n\
+         ============================================================\ninfer.py FAILED\n\
+         ------------------------------------------------------------\nFailures:\n[1]:\n  time      : 2026-06-20_11:02:30\n  host      : xe-b\n  \
+         rank      : 3 (local_rank: 1)\n  exitcode  : -15 (pid: 6201)\n  error_file: <N/A>\n\
+         ------------------------------------------------------------\nRoot Cause (first observed failure):\n[0]:\n  time      : 2026-06-20_11:02:30\n  host      : xe-b\n  \
+         rank      : 2 (local_rank: 0)\n  exitcode  : 1 (pid: 6200)\n  error_file: <N/A>\n============================================================\n";
+    let mut all = vec![Text::new(
+        "logs/torchrun.log",
+        failed(10, -7, 1, 5201) + &failed(11, 1, 0, 6200) + table,
+    )];
+    for (attempt, ends) in [(0, ["", bus]), (1, [oom, ""])] {
+        for (local, end) in ends.iter().enumerate() {
+            all.extend(rank(attempt, local as u32, end));
+        }
+    }
+    let report = examine_texts(&all);
+    assert_eq!(families(&report), ["process", "gpu-oom"]);
+    let of = |report: &Report| report.root.as_ref().map(|root| root.place.process.clone().unwrap());
+    assert_eq!(of(&report).as_deref(), Some("rank 2 pid=6200"));
+    let options = Options {
+        attempt: AttemptChoice::Number(1),
+        ..Options::default()
+    };
+    let first = examine_texts_with(&all, &options);
+    assert_eq!(of(&first).as_deref(), Some("rank 3 pid=5201"));
 }

@@ -25,7 +25,11 @@ pub(super) fn tell(launches: &Launches, verdict: &Verdict, out: &mut Waits) {
         true => "the node that leads",
         false => "node 0",
     };
-    let did = if heard.len() > 1 { "have done their" } else { "has done its" };
+    let did = if heard.len() > 1 {
+        "have done their"
+    } else {
+        "has done its"
+    };
     out.headline = Some(format!(
         "{} {did} part of the start; whether the server serves stands in the log of {head}",
         capital(&who)

@@ -425,10 +425,12 @@ fn log_state(catalog: &Catalog, launches: &Launches, verdict: &Verdict, cut: &BT
         .and_then(|i| launches.events.get(i));
     let in_last = last.map_or(!cut.is_empty(), |p| cut.contains(&p.event.place.input));
     let mid_line = in_last && verdict.attempt + 1 == launches.attempts;
-    let first = launches.of_attempt(verdict.attempt).take(40).any(|i| {
-        launches.events.get(i).and_then(|p| Launches::role(catalog, &p.event))
-            == Some(crate::catalog::schema::Role::Launch)
-    });
+    // A later attempt begins where the one before it was given up.
+    let first = verdict.attempt > 0
+        || launches
+            .of_attempt(verdict.attempt)
+            .take(40)
+            .any(|i| launches.events.get(i).and_then(|p| Launches::role(catalog, &p.event)) == Some(Role::Launch));
     let ended = verdict.failures.iter().any(|f| f.fatal || f.exit.is_some()) || verdict.outcome == Outcome::Stopped;
     let tail = if mid_line {
         "mid-line"

@@ -122,7 +122,9 @@ pub struct SignatureDef {
     /// The quoted text comes from another process, so this line is a report of that one's failure.
     #[serde(default)]
     pub forwards: bool,
-    /// How far its process is in joining the group of ranks: `join` when it waits for the others, `met` when they met.
+    /// How far its process is in joining the group of ranks: `join` when it waits for the others, `met` when they met;
+    /// or what an agent does with its ranks: `group-failed` when the first of them has failed, `restart` when it is about
+    /// to start them all anew.
     pub step: Option<String>,
     /// Only this generation of the engine prints it: `v0` of vLLM, `post-capture` of SGLang (0.5.18 and later).
     pub generation: Option<String>,

@@ -65,7 +65,8 @@ pub fn split(
     let outlived = |round: usize| rounds.by_cluster() && attempts_of.get(round).is_some_and(|n| *n > 1);
     let (placed, others): (Vec<&Output>, Vec<&Output>) = outputs.iter().partition(|own| {
         let shows = !own.starts.is_empty();
-        own.round.map_or(!in_rounds && shows, |round| shows || !outlived(round))
+        let all = shows && (!in_rounds || own.starts.len() + 1 == attempts);
+        own.round.map_or(all, |round| shows || !outlived(round))
     });
     for own in placed {
         let round = own.round.filter(|_| in_rounds).unwrap_or(0);
@@ -158,9 +159,14 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
     // The nodes of a launch of several that have begun in the current attempt.
     let mut begun: HashSet<String> = HashSet::new();
     let mut hours = Hours::default();
+    let mut agents = Agents::of(catalog, events, own);
     for (at, &index) in own.iter().enumerate() {
         let Some(placed) = events.get(index) else { continue };
         to_come.entry(placed.process).and_modify(|n| *n -= 1);
+        if agents.begin_again(catalog, placed) {
+            starts.push(index);
+            (begun, current, hours) = (HashSet::new(), None, Hours::default());
+        }
         let role = catalog
             .signature(placed.event.signature)
             .map(|s| (s.def.role, s.def.program.as_str()));
@@ -202,6 +208,56 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
         hours.add(placed);
     }
     starts
+}
+
+/// Agents that start the processes of their nodes anew when one has failed, as torchrun's do. They do so together.
+#[derive(Default)]
+struct Agents {
+    /// Of each agent, how many failures of its processes it tells of.
+    failures: HashMap<ProcessId, usize>,
+    /// Of each agent, how often it has said so far that it starts anew, and told of such a failure.
+    restarts: HashMap<ProcessId, usize>,
+    failed: HashMap<ProcessId, usize>,
+    /// How often all have begun again.
+    begun: usize,
+}
+
+impl Agents {
+    fn of(catalog: &Catalog, events: &[Placed], own: &[usize]) -> Self {
+        let mut agents = Self::default();
+        for placed in own.iter().filter_map(|&index| events.get(index)) {
+            // Without a pid it may be one of several.
+            if step(catalog, placed) == Some("group-failed") && placed.event.speaker.pid.is_some() {
+                *agents.failures.entry(placed.process).or_default() += 1;
+            }
+        }
+        agents
+    }
+
+    /// Whether the processes of a new try begin with this event: where their agent sets out to start them, or where one
+    /// begins of those that it tells of the failure of later, as an agent does that keeps to warnings.
+    fn begin_again(&mut self, catalog: &Catalog, placed: &Placed) -> bool {
+        match step(catalog, placed) {
+            Some("restart") => *self.restarts.entry(placed.process).or_default() += 1,
+            Some("group-failed") => *self.failed.entry(placed.process).or_default() += 1,
+            _ => {}
+        }
+        let times = |of: &HashMap<ProcessId, usize>, agent: &ProcessId| of.get(agent).copied().unwrap_or(0);
+        let told = times(&self.restarts, &placed.process) > self.begun;
+        let quiet = |agent: &ProcessId| {
+            let failed = times(&self.failed, agent);
+            *agent != placed.process && failed > self.begun && failed < times(&self.failures, agent)
+        };
+        let begins = told || self.restarts.is_empty() && self.failures.keys().any(quiet);
+        let role = catalog.signature(placed.event.signature).map(|s| s.def.role);
+        let begins = begins && role == Some(Role::Phase);
+        self.begun += usize::from(begins);
+        begins
+    }
+}
+
+fn step<'c>(catalog: &'c Catalog, placed: &Placed) -> Option<&'c str> {
+    catalog.signature(placed.event.signature)?.def.step.as_deref()
 }
 
 /// Seconds by which lines of one program may be out of order.

@@ -391,10 +391,25 @@ fn bare(file: &str) -> &str {
 
 /// The local rank of what a process of torchrun prints, `LOGS/RUN/attempt_0/3/stderr.log`.
 fn of_torchrun(folder: &str, stem: &str) -> Option<u32> {
-    let mut parts = folder.rsplit('/');
-    let local = parts.next().filter(|_| matches!(stem, "stdout" | "stderr"))?;
-    let attempt = parts.next()?.strip_prefix("attempt_")?;
-    attempt.parse::<u32>().ok().and(local.parse().ok())
+    let (within, local) = folder
+        .rsplit_once('/')
+        .filter(|_| matches!(stem, "stdout" | "stderr"))?;
+    numbered(within.rsplit('/').next()?).and(local.parse().ok())
+}
+
+/// The folder of a run of torchrun's agent, and the number of the try that a file in it is of.
+pub(super) fn attempt_folder(name: &str) -> Option<(String, u32)> {
+    let path = name.replace('\\', "/");
+    let (folder, file) = path.rsplit_once('/')?;
+    of_torchrun(folder, without_endings(file))?;
+    let (within, _) = folder.rsplit_once('/')?;
+    let (run, attempt) = within.rsplit_once('/').unwrap_or(("", within));
+    Some((run.to_owned(), numbered(attempt)?))
+}
+
+/// The number of a folder `attempt_0`.
+fn numbered(folder: &str) -> Option<u32> {
+    folder.strip_prefix("attempt_")?.parse().ok()
 }
 
 /// What the place of a file says of the launch it belongs to: files that share a key are of one.
@@ -514,5 +529,8 @@ mod tests {
         assert_eq!(hint("rank3.log", false).rank, Some(3));
         assert_eq!(hint("logs/node-b.log", false).node.as_deref(), Some("node-b"));
         assert_eq!(hint("launch.log", true), FileHint::default());
+        let of_try = attempt_folder("logs/none_k2j3h/attempt_1/3/stderr.log");
+        assert_eq!(of_try, Some(("logs/none_k2j3h".to_owned(), 1)));
+        assert_eq!(attempt_folder("logs/attempt_1/serve.log"), None);
     }
 }

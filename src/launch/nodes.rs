@@ -79,7 +79,10 @@ pub fn workers_are_done(launches: &Launches, attempt: usize, index: usize) -> bo
     let mut settings = events().flat_map(|placed| &placed.event.settings);
     let eager = settings.any(|(name, value)| EAGER.contains(&&**name) && &**value == "True");
     let captured = |m: &Machine| m.at(now) == Some("graph-capture") && m.has_finished(now);
-    let beyond = |m: &Machine| m.at(now).is_some_and(|phase| engine.tier(phase) > engine.tier("graph-capture"));
+    let beyond = |m: &Machine| {
+        m.at(now)
+            .is_some_and(|phase| engine.tier(phase) > engine.tier("graph-capture"))
+    };
     let sized = |m: &Machine| m.at(now) == Some("kv-cache");
     let done = |m: &&Machine| captured(m) || beyond(m) || eager && sized(m);
     // One rank may speak for its group.

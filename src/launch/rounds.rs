@@ -2,14 +2,14 @@
 //!
 //! Owns the order of whole launches that were written to files of their own: `run1.log`, `run2.log`. They are attempts
 //! where one ends before the next begins, by the stamps of both, and neither says that it is another node of the other.
-//! So are the sessions of Ray clusters that ran one after the other, each with the launch that ran on it.
+//! So are the folders in which torchrun keeps what its processes print of each try, and the sessions of Ray clusters that ran one after the other, each with the launch that ran on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Source;
 use super::clusters::{self, Cluster, overlap};
-use super::files::{FileHint, output, part_in_name};
+use super::files::{FileHint, attempt_folder, output, part_in_name};
 use super::relation::{Own, Span, both, own_launch, span, widen};
 use super::servers::Servers;
 use crate::catalog::Catalog;
@@ -31,6 +31,8 @@ pub struct Rounds {
     clusters: Vec<Option<usize>>,
     /// Whether clusters of their own tell the rounds apart.
     by_cluster: bool,
+    /// Whether folders of their own do.
+    by_folder: bool,
     servers: Servers,
 }
 
@@ -57,7 +59,29 @@ impl Rounds {
         }
         rounds.of_outputs(catalog, sources);
         rounds.of_clusters(sources);
+        rounds.of_folders(sources);
         rounds
+    }
+
+    /// What the processes of an agent print of each of its tries lies in a folder with its number. The last try of all
+    /// nodes is the same; one that saw fewer was started anew for another's sake.
+    fn of_folders(&mut self, sources: &[Arc<Source>]) {
+        let folders: Vec<Option<(String, u32)>> = sources.iter().map(|s| attempt_folder(&s.name)).collect();
+        let mut tries: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+        for (run, number) in folders.iter().flatten() {
+            tries.entry(run).or_default().insert(*number);
+        }
+        let count = tries.values().map(BTreeSet::len).max().unwrap_or(0);
+        if count < 2 || self.count > 1 || !self.clusters.is_empty() {
+            return;
+        }
+        let round = |(run, number): &(String, u32)| {
+            let own = tries.get(run.as_str())?;
+            Some(count - own.range(number..).count())
+        };
+        self.of = folders.iter().map(|folder| round(folder.as_ref()?)).collect();
+        self.count = count;
+        self.by_folder = true;
     }
 
     /// Launches that were written to files of their own.
@@ -187,10 +211,10 @@ impl Rounds {
         self.by_cluster
     }
 
-    /// The round in which alone the pids of a source are those of its processes: each session may be one of a container
-    /// of its own, which counts from 1 again.
+    /// The round in which alone the names and pids of a source are those of its processes: each session may be one of a
+    /// container of its own, which counts from 1 again, and each try has its own process of a rank.
     pub(super) fn scope(&self, source: usize) -> Option<usize> {
-        self.round(source).filter(|_| self.by_cluster)
+        self.round(source).filter(|_| self.by_cluster || self.by_folder)
     }
 
     /// The round of a source.

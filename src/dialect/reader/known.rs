@@ -83,7 +83,9 @@ impl Reader<'_> {
         let count = self.seen.entry((speaker, id)).or_default();
         *count += 1;
         let count = *count;
-        if role == Role::Launch && count <= MAX_SAME {
+        // So do processes that follow those which their agent saw fail.
+        let begins = role == Role::Launch || matches!(signature.def.step.as_deref(), Some("restart" | "group-failed"));
+        if begins && count <= MAX_SAME {
             // What the launch before it said does not make this one's lines repetitions.
             self.launches += 1;
             self.seen.retain(|(_, other), _| *other == id);

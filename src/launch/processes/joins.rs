@@ -20,9 +20,14 @@ impl Processes {
             return;
         };
         let one = |fits: &dyn Fn(&Process) -> bool| {
-            let mut found = self.list.iter().enumerate().filter(|(_, p)| !p.absorbed && fits(p));
-            let first = found.next().map(|(i, _)| i);
-            (first, found.next().is_some())
+            let found = self.list.iter().enumerate().filter(|(_, p)| !p.absorbed && fits(p));
+            let mut found: Vec<(Option<usize>, usize)> = found.map(|(i, p)| (p.scope, i)).collect();
+            found.sort_unstable();
+            // Of several rounds the last is meant: a record at the end of a job is on that.
+            let apart = found
+                .windows(2)
+                .all(|two| matches!(two, [(a, _), (b, _)] if a.is_some() && a < b));
+            (found.last().map(|(_, i)| *i), !apart)
         };
         let scope = self.scope(teller.input);
         let node = |p: &Process| (p.node.is_none() || pair.node.is_none() || p.node == pair.node) && p.may_be_of(scope);
