@@ -3,6 +3,7 @@
 //! Owns which figure belongs to the root's process. Never computes a new figure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
@@ -508,19 +509,10 @@ impl Facts {
         let seconds = seconds.filter(|seconds| *seconds >= 0.0);
         let (started, died) = (started.and_then(time), died.and_then(time));
         let printed = |t: &Stamp| t.rfc3339().unwrap_or_else(|| t.printed());
-        let world = launches
-            .processes
-            .all()
-            .iter()
-            .filter_map(|p| p.identity.world_size)
-            .max();
-        let ranks = launches
-            .processes
-            .all()
-            .iter()
-            .filter_map(|p| p.rank)
-            .max()
-            .map(|r| r + 1);
+        let active = launches.active(verdict.attempt);
+        let processes = || active.iter().map(|&i| launches.processes.get(ProcessId(i)));
+        let world = processes().filter_map(|p| p.identity.world_size).max();
+        let ranks = processes().filter_map(|p| p.rank).max().map(|r| r + 1);
         let world = world.or_else(|| size_from_settings(launches, verdict.attempt).max(ranks));
         let settings = self
             .settings
@@ -565,17 +557,29 @@ fn json_value(text: &str) -> serde_json::Value {
 /// Nodes that are named, or one.
 fn node_count(launches: &Launches, attempt: usize) -> u32 {
     let active = launches.active(attempt);
-    // Who only tells of the launch, or is only told of, may call a node by another name.
-    let own = |p: &&Process| p.role != ProcessRole::Observer && p.last_line.1 > 0 && !p.absorbed;
-    let processes = || {
+    let all = || {
         active
             .iter()
-            .filter_map(|&i| launches.processes.all().get(i))
-            .filter(own)
+            .map(|&i| (ProcessId(i), launches.processes.get(ProcessId(i))))
     };
-    let named: std::collections::HashSet<_> = processes().filter_map(|p| p.node.as_ref()).collect();
+    // Who only tells of the launch, or is only told of, may call a node by another name.
+    let own = |p: &Process| p.role != ProcessRole::Observer && p.last_line.1 > 0 && !p.absorbed;
+    // A router beside the servers, or another program, is no part of a launch.
+    let takes_part = |id: ProcessId, p: &Process| {
+        p.role != ProcessRole::Main || launches.machine(attempt, id).is_some_and(|m| m.last().is_some())
+    };
+    let nodes = |of: &dyn Fn(ProcessId, &Process) -> bool| -> BTreeSet<&Arc<str>> {
+        all()
+            .filter(|(id, p)| own(p) && of(*id, p))
+            .filter_map(|(_, p)| p.node.as_ref())
+            .collect()
+    };
+    let mut named = nodes(&takes_part);
+    if named.is_empty() {
+        named = nodes(&|_, _| true);
+    }
     // Ray names only foreign nodes, so the driver's own adds one.
-    let unnamed = processes().any(|p| p.node.is_none() && p.role.is_worker_like());
+    let unnamed = all().any(|(_, p)| own(p) && p.node.is_none() && p.role.is_worker_like());
     u32::try_from(named.len())
         .unwrap_or(u32::MAX)
         .saturating_add(u32::from(unnamed))

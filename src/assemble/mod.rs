@@ -4,6 +4,7 @@
 
 mod absent;
 mod before;
+mod beside;
 mod blank;
 mod dating;
 mod evidence;
@@ -36,6 +37,7 @@ use crate::report::model::{
 use crate::report::text::plural;
 use crate::time::Stamp;
 use crate::verdict::fingerprint::fingerprint;
+use crate::verdict::replicas::Beside;
 use crate::verdict::{Verdict, exception_of};
 
 use places::Names;
@@ -59,6 +61,8 @@ pub struct Input<'a> {
     pub cut: &'a BTreeSet<InputId>,
     /// Whether nothing but blank lines was read.
     pub blank: bool,
+    /// The servers beside the one that the report is on.
+    pub beside: &'a [Beside],
 }
 
 /// Builds the report on `verdict`; `all` are the verdicts of all attempts, oldest first.
@@ -130,6 +134,9 @@ pub fn assemble(
         advice.retry = misfit.retry.clone();
         findings.insert(0, misfit.finding.clone());
     }
+    let part = launches.part_in_service(verdict.attempt);
+    let beside = beside::tell(input.beside, verdict.outcome == Outcome::Failed, part.as_deref());
+    findings.extend(beside.clone());
     let undecided = first::tell(launches, verdict, &names);
     findings.splice(0..0, undecided.findings);
     let leftovers = leftover::tell(launches, verdict, &facts);
@@ -155,6 +162,7 @@ pub fn assemble(
         misfit.as_ref().map(|m| format!("{}.", m.finding.title)),
     );
     story.add(None, before.map(|before| before.sentence()));
+    story.add(None, beside.map(|finding| format!("{}.", finding.title)));
     let mut alternatives = alternatives(catalog, launches, verdict, &names);
     alternatives.extend(waits.alternatives);
     alternatives.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));

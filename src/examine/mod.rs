@@ -20,7 +20,7 @@ use crate::launch::{Launches, Source, relation};
 use crate::report::model::{Examined, Finding, Outcome, Report, SkippedReport, UNRELATED};
 use crate::territory::{Gates, Walk};
 use crate::time::Stamp;
-use crate::verdict;
+use crate::verdict::{self, replicas};
 
 /// Incidents of equal size that are judged to find the one to examine.
 const MAX_JUDGED: usize = 16;
@@ -395,14 +395,19 @@ impl<'c> Examiner<'c> {
                 .extend(source.harvest.capped.iter().map(|c| format!("{}: {c}", source.name)));
         }
         let mut launches = Launches::build(self.catalog, &sources);
-        let all: Vec<_> = (0..launches.attempts)
+        let mut all: Vec<_> = (0..launches.attempts)
             .map(|n| verdict::judge(self.catalog, &mut launches, n))
             .collect();
         let chosen = match attempt {
             AttemptChoice::Last => None,
-            AttemptChoice::LastFailed => all.iter().rfind(|v| v.outcome == Outcome::Failed),
-            AttemptChoice::Number(n) => n.checked_sub(1).and_then(|n| all.get(n)),
+            AttemptChoice::LastFailed => all.iter().rposition(|v| v.outcome == Outcome::Failed),
+            AttemptChoice::Number(n) => n.checked_sub(1).filter(|n| *n < all.len()),
         };
+        let chosen = chosen.unwrap_or(all.len().saturating_sub(1));
+        let mut beside = Vec::new();
+        if let Some(verdict) = all.get_mut(chosen) {
+            beside = replicas::keep_to_root(self.catalog, &mut launches, verdict);
+        }
         let input = Input {
             source: self.names.join(" "),
             names: &self.names,
@@ -411,9 +416,10 @@ impl<'c> Examiner<'c> {
             now: self.options.now.clone(),
             cut: &self.cut,
             blank: self.blank,
+            beside: &beside,
         };
         #[expect(clippy::expect_used, reason = "every launch has at least one attempt")]
-        let verdict = chosen.or(all.last()).expect("an attempt");
+        let verdict = all.get(chosen).expect("an attempt");
         let mut report = assemble::assemble(self.catalog, &launches, verdict, &all, input);
         report.findings.splice(0..0, unrelated);
         report

@@ -12,6 +12,7 @@ use super::files::output;
 use super::processes::{ProcessId, Processes};
 use super::relation::{Span, both};
 use super::rounds::Rounds;
+use super::servers::Servers;
 use super::{Placed, Source};
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
@@ -25,7 +26,7 @@ pub fn split(
     catalog: &Catalog,
     sources: &[Arc<Source>],
     rounds: &Rounds,
-    processes: &Processes,
+    (processes, servers): (&Processes, &Servers),
     events: &mut [Placed],
 ) -> usize {
     let mut outputs: HashMap<String, Output> = HashMap::new();
@@ -45,7 +46,7 @@ pub fn split(
     }
     let mut outputs: Vec<Output> = outputs.into_values().collect();
     for own in &mut outputs {
-        own.starts = boundaries(catalog, processes, events, &own.events);
+        own.starts = boundaries(catalog, (processes, servers), events, &own.events);
     }
     drop_lone_restarts(catalog, events, &mut outputs);
     // Where no file of its own tells one launch from the next, all outputs are of one round.
@@ -149,7 +150,12 @@ struct Output {
 }
 
 /// The events of one output at which a new attempt begins; the first launch is no boundary.
-fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: &[usize]) -> Vec<usize> {
+fn boundaries(
+    catalog: &Catalog,
+    (processes, servers): (&Processes, &Servers),
+    events: &[Placed],
+    own: &[usize],
+) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut current: Option<Started> = None;
     let mut to_come: HashMap<ProcessId, usize> = HashMap::new();
@@ -158,6 +164,8 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
     }
     // The nodes of a launch of several that have begun in the current attempt.
     let mut begun: HashSet<String> = HashSet::new();
+    // The same of servers that do not meet.
+    let mut others: HashSet<usize> = HashSet::new();
     let mut hours = Hours::default();
     let mut agents = Agents::of(catalog, events, own);
     for (at, &index) in own.iter().enumerate() {
@@ -166,6 +174,7 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
         if agents.begin_again(catalog, placed) {
             starts.push(index);
             (begun, current, hours) = (HashSet::new(), None, Hours::default());
+            others.clear();
         }
         let role = catalog
             .signature(placed.event.signature)
@@ -178,11 +187,14 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
             let from_here = own.get(at..).unwrap_or_default();
             let node = node_of_several(events, from_here);
             let another = node.is_some_and(|node| begun.insert(node)) && begun.len() > 1;
+            let server = servers.get(&placed.event);
+            let beside = server.is_some_and(|server| others.insert(server)) && others.len() > 1;
             let joins = is_joining(placed);
             let part = current.as_mut().is_some_and(|started| started.takes(joins));
             match &current {
-                // One more node of the same launch, in a stream that holds them all, one behind the other or mixed.
-                Some(_) if part || another || hours.run_on(events, from_here) => {}
+                // One more node of the same launch, or one more server, in a stream that holds them all, one behind the
+                // other or mixed.
+                Some(_) if part || another || beside || hours.run_on(events, from_here) => {}
                 // The bare NCCL start of an engine launch is not a launch of its own.
                 Some(started) if started.progressed && started.engine => {
                     let old = started.process;
@@ -191,6 +203,7 @@ fn boundaries(catalog: &Catalog, processes: &Processes, events: &[Placed], own: 
                     if !other || heard <= TRAILING {
                         starts.push(first_words(catalog, events, own, at).unwrap_or(index));
                         begun = node_of_several(events, from_here).into_iter().collect();
+                        others = server.into_iter().collect();
                         current = Some(Started::new(placed.process, program, joins));
                         hours = Hours::default();
                     }

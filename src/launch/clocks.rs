@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::Source;
 use super::processes::{ProcessId, Processes};
+use super::servers::Servers;
 use crate::catalog::Catalog;
 use crate::event::{Event, InputId, SignatureId};
 use crate::time::Stamp;
@@ -52,7 +53,12 @@ pub struct Clocks {
 
 impl Clocks {
     /// Estimates the clocks of all sources.
-    pub(super) fn estimate(catalog: &Catalog, sources: &[Arc<Source>], processes: &Processes) -> Self {
+    pub(super) fn estimate(
+        catalog: &Catalog,
+        sources: &[Arc<Source>],
+        processes: &Processes,
+        servers: &Servers,
+    ) -> Self {
         let base = sources
             .iter()
             .flat_map(|s| &s.harvest.events)
@@ -71,7 +77,7 @@ impl Clocks {
             return Self::default();
         };
         let mut bounds: BTreeMap<&Clock, Bounds> = BTreeMap::new();
-        meetings(catalog, &per_source, reference, &mut bounds);
+        meetings(catalog, servers, &per_source, reference, &mut bounds);
         for ticks in &per_source {
             relays(ticks, reference, &mut bounds);
         }
@@ -176,6 +182,7 @@ impl Bounds {
 /// Every rank prints the end of a meeting as soon as the last of them has come.
 fn meetings<'t>(
     catalog: &Catalog,
+    servers: &Servers,
     sources: &'t [Vec<Tick<'_>>],
     reference: &'t Clock,
     bounds: &mut BTreeMap<&'t Clock, Bounds>,
@@ -200,7 +207,9 @@ fn meetings<'t>(
         let Some(own) = first.get(&(*id, reference)).filter(|_| *clock != reference) else {
             continue;
         };
-        if count(*id, own) == count(*id, tick) {
+        // Servers that do not meet have meetings of their own.
+        let apart = servers.get(own.event).zip(servers.get(tick.event));
+        if count(*id, own) == count(*id, tick) && apart.is_none_or(|(a, b)| a == b) {
             let ahead = tick.seconds - own.seconds;
             let moment = [own.place(), tick.place()];
             bounds

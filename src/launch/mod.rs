@@ -106,6 +106,8 @@ pub struct Launches {
     servers: Servers,
     /// One machine per attempt and process.
     machines: Vec<Vec<Machine>>,
+    /// The machines of all servers, while those of one are looked at.
+    whole: Option<Vec<Vec<Machine>>>,
     /// Indices of the events of each attempt, in order.
     by_attempt: Vec<Vec<usize>>,
 }
@@ -116,9 +118,11 @@ impl Launches {
         let sources = &order::by_content(sources);
         let rounds = Rounds::of(catalog, sources);
         let mut processes = Processes::build(catalog, sources, &rounds);
-        let clocks = Clocks::estimate(catalog, sources, &processes);
+        let mut servers = rounds.servers();
+        servers.add_streams(catalog, sources);
+        let clocks = Clocks::estimate(catalog, sources, &processes, &servers);
         let mut events = order::merge(sources, &processes, &clocks);
-        let attempts = attempts::split(catalog, sources, &rounds, &processes, &mut events);
+        let attempts = attempts::split(catalog, sources, &rounds, (&processes, &servers), &mut events);
         if attempts > 1 {
             processes.note_attempts(events.iter().map(|placed| (placed.process, placed.attempt)));
         }
@@ -128,8 +132,6 @@ impl Launches {
                 own.push(index);
             }
         }
-        let mut servers = rounds.into_servers();
-        servers.add_streams(catalog, sources);
         let engines = Engine::of_attempts(catalog, &events, attempts);
         let machines = machine::run(catalog, &engines, &mut processes, &events);
         let speakers = sources.iter().flat_map(|source| &source.harvest.heard);
@@ -143,6 +145,7 @@ impl Launches {
             clocks,
             servers,
             machines,
+            whole: None,
             by_attempt,
         }
     }
@@ -160,8 +163,7 @@ impl Launches {
     /// Whether two events are of servers of their own, neither of which is a part of the other's launch: what one does
     /// says nothing of the other.
     pub fn of_other_servers(&self, a: usize, b: usize) -> bool {
-        let server = |index: usize| self.servers.get(&self.events.get(index)?.event);
-        matches!((server(a), server(b)), (Some(a), Some(b)) if a != b)
+        matches!((self.server(a), self.server(b)), (Some(a), Some(b)) if a != b)
     }
 
     /// The node of what the event at `index` tells of `process`: where it tells of another process than that of its own
@@ -234,9 +236,9 @@ impl Launches {
         self.by_attempt.get(attempt).into_iter().flatten().copied()
     }
 
-    /// The processes that say or are told of anything in an attempt; with a single attempt, all of them.
+    /// The processes that say or are told of anything in an attempt; with a single attempt of a single server, all of them.
     pub fn active(&self, attempt: usize) -> std::collections::BTreeSet<usize> {
-        if self.attempts <= 1 {
+        if self.attempts <= 1 && self.whole.is_none() {
             return (0..self.processes.all().len()).collect();
         }
         let mut active: std::collections::BTreeSet<usize> = self

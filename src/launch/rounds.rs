@@ -196,9 +196,9 @@ impl Rounds {
         self.count.max(1)
     }
 
-    /// The servers that do not meet.
-    pub(super) fn into_servers(self) -> Servers {
-        self.servers
+    /// The servers that do not meet, as far as each has an output of its own.
+    pub(super) fn servers(&self) -> Servers {
+        self.servers.clone()
     }
 
     /// Which of several clusters a source is of.

@@ -1,20 +1,27 @@
 //! Which server a line is of, where the logs of one incident hold several: replicas, each with a file of its own or pod
 //! by pod, or container by container, in one stream.
 //!
-//! Owns the telling apart of launches that do not meet, so that what one does says nothing of another. Nodes that give
-//! one meeting point are one; a line that belongs to none for sure is not told apart from any.
+//! Owns the telling apart of launches that do not meet, so that what one does says nothing of another, and the view of
+//! one of them alone. Nodes that give one meeting point are one; a line that belongs to none for sure is not told apart
+//! from any.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::Source;
+use super::machine::Machine;
+use super::processes::ProcessId;
 use super::relation::{Own, launch_of};
+use super::{Launches, Source};
 use crate::catalog::Catalog;
+use crate::catalog::schema::Role;
 use crate::event::{Event, InputId};
+
+/// The setting by which a server says which part of the work it has: one fills the cache, another reads it.
+const PART: &str = "disaggregation_mode";
 
 /// The servers of an incident.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Servers {
+pub struct Servers {
     /// By input, and by node or container where the input is a stream of several.
     of: HashMap<(InputId, Option<Arc<str>>), usize>,
     meetings: HashMap<Arc<str>, usize>,
@@ -50,6 +57,8 @@ impl Servers {
             }
             for (node, events) in nodes {
                 let own = launch_of(catalog, events.iter().copied(), None);
+                // The agents of a torchrun job may each print no more than how its own part ended.
+                let own = own.filter(|own| &*own.program != "torch");
                 if let Some(server) = own.and_then(|own| self.server(&own, own.place().is_empty())) {
                     self.of.insert((source.input, Some(node.clone())), server);
                 }
@@ -66,6 +75,80 @@ impl Servers {
         };
         self.count += usize::from(server == new);
         Some(server)
+    }
+}
+
+impl Launches {
+    /// The server that the event at `index` is of, where there are several.
+    pub fn server(&self, index: usize) -> Option<usize> {
+        self.servers.get(&self.events.get(index)?.event)
+    }
+
+    /// The servers that begin in an attempt, by what each is known by. None where two of them are begun by one process:
+    /// then it is one server, told twice.
+    pub fn servers(&self, catalog: &Catalog, attempt: usize) -> Vec<(usize, Arc<str>)> {
+        let mut all: Vec<(usize, ProcessId)> = Vec::new();
+        for index in self.of_attempt(attempt) {
+            let begins = self
+                .signature(catalog, index)
+                .is_some_and(|s| s.def.role == Role::Launch && matches!(s.def.program.as_str(), "vllm" | "sglang"));
+            let Some((server, placed)) = self.server(index).zip(self.events.get(index)).filter(|_| begins) else {
+                continue;
+            };
+            if !all.contains(&(server, placed.process)) {
+                all.push((server, placed.process));
+            }
+        }
+        let leaders: HashSet<ProcessId> = all.iter().map(|(_, leader)| *leader).collect();
+        if leaders.len() < all.len() {
+            return Vec::new();
+        }
+        let mut known: HashSet<usize> = HashSet::new();
+        all.retain(|(server, _)| known.insert(*server));
+        let name = |leader: ProcessId| {
+            let process = self.processes.get(leader);
+            let name = self.processes.node(leader).or(process.container.as_ref());
+            name.cloned().unwrap_or_else(|| process.id.as_str().into())
+        };
+        all.into_iter().map(|(server, leader)| (server, name(leader))).collect()
+    }
+
+    /// Which part of the work of a service the server of an attempt has, if it says so.
+    pub fn part_in_service(&self, attempt: usize) -> Option<Arc<str>> {
+        let events = self.of_attempt(attempt).filter_map(|i| self.events.get(i));
+        let mut settings = events.flat_map(|placed| &placed.event.settings);
+        let part = settings.find(|(name, value)| &**name == PART && matches!(&**value, "prefill" | "decode"))?;
+        Some(part.1.clone())
+    }
+
+    /// Keeps to the lines of one server and those that are of none for sure, or takes all again.
+    pub fn keep_to(&mut self, server: Option<usize>) {
+        let whole = self.whole.take().unwrap_or_else(|| self.machines.clone());
+        let own = |event: &Event| match (server, self.servers.get(event)) {
+            (Some(kept), Some(other)) => kept == other,
+            _ => true,
+        };
+        let mut by_attempt = vec![Vec::new(); self.attempts];
+        let mut heard: HashSet<ProcessId> = HashSet::new();
+        let mut left_out: HashSet<ProcessId> = HashSet::new();
+        for (index, placed) in self.events.iter().enumerate() {
+            match own(&placed.event) {
+                true => _ = heard.insert(placed.process),
+                false => _ = left_out.insert(placed.process),
+            }
+            let of_attempt = by_attempt.get_mut(placed.attempt).filter(|_| own(&placed.event));
+            of_attempt.into_iter().for_each(|all: &mut Vec<usize>| all.push(index));
+        }
+        self.by_attempt = by_attempt;
+        self.machines.clone_from(&whole);
+        for other in left_out.difference(&heard) {
+            let of_attempts = self
+                .machines
+                .iter_mut()
+                .filter_map(|machines| machines.get_mut(other.0));
+            of_attempts.for_each(|machine| *machine = Machine::default());
+        }
+        self.whole = server.map(|_| whole);
     }
 }
 

@@ -12,6 +12,7 @@ pub mod outcome;
 pub mod phase;
 pub mod preamble;
 pub mod ready;
+pub mod replicas;
 pub mod shutdown;
 
 use crate::catalog::schema::Role;
