@@ -140,6 +140,52 @@ fn what_the_first_attempt_died_of_is_changed_beside_the_leftover() {
 }
 
 #[test]
+fn what_is_suspected_of_an_attempt_holds_through_a_loop_of_restarts() {
+    let [first, second] = two_attempts();
+    let third = second
+        .replace("12:20:", "12:25:")
+        .replace("pid=4400", "pid=5500")
+        .replace("pid=4410", "pid=5510");
+    let report = examine_texts(&[Text::new("serve.log", [first, second, third].concat())]);
+    assert_eq!(report.attempts.len(), 3);
+    let suspected = report.findings.iter().find(|f| f.id == "leftover.suspected");
+    let title = &suspected.unwrap().title;
+    assert!(
+        title.starts_with("Attempt 1 died") && title.contains("before attempt 2 began"),
+        "{title}"
+    );
+}
+
+#[test]
+fn a_process_that_the_supervisor_found_left_is_named_with_its_unit() {
+    let [first, second] = two_attempts();
+    let unit = "systemd[1]: vllm.service: Main process exited, code=exited, status=1/FAILURE\n\
+                systemd[1]: vllm.service: Unit process 3341 (VLLM::EngineCor) remains running after unit stopped.\n\
+                systemd[1]: vllm.service: Found left-over process 3341 (VLLM::EngineCor) in control group while starting unit. Ignoring.\n";
+    let journal = |log: &str, pid: &str| -> String {
+        log.lines()
+            .map(|line| format!("Nov 25 12:20:00 gpu7 {pid}{line}\n"))
+            .collect()
+    };
+    let log = journal(&first, "vllm[3300]: ") + &journal(unit, "") + &journal(&second, "vllm[4400]: ");
+    let report = examine_texts(&[Text::new("journal.txt", log)]);
+    let titles: Vec<&str> = report.findings.iter().map(|f| f.title.as_str()).collect();
+    let named = "A leftover process of attempt 1, pid 3341 (EngineCore), still ran when this one was started, as its supervisor says";
+    assert!(titles.contains(&named), "{titles:?}");
+    assert_eq!(report.cause.unwrap().tags, ["leftover"]);
+    let remedy = report.remedies.first().unwrap();
+    assert_eq!(
+        remedy.title,
+        "End what an earlier attempt left behind, pid 3341, then start again"
+    );
+    assert_eq!(
+        remedy.change.last().map(|c| c.name.as_str()),
+        Some("KillMode of vllm.service")
+    );
+    assert!(report.next_evidence.iter().all(|n| n.what != "Who holds the memory"));
+}
+
+#[test]
 fn the_parts_of_a_rotated_log_hold_one_launch_after_the_other() {
     let [first, second] = two_attempts();
     let report = examine_texts(&[Text::new("serve.log", second), Text::new("serve.log.1", first)]);

@@ -68,6 +68,7 @@ const NOT_SETTINGS: &[&str] = &[
     "other_pid",
     "other_name",
     "other_device",
+    leftover::UNIT,
     "oom_hint",
     "alloc_variable",
     "blocking_hint",
@@ -128,6 +129,8 @@ pub struct Facts {
     pub under: Vec<&'static str>,
     /// Other holders of the device: pid, GiB.
     pub other_holders: Vec<(i64, f64)>,
+    /// Pids of processes of earlier attempts that are still there.
+    pub leftovers: Vec<i64>,
     /// What other processes say of quantities that the root's process has too.
     pub elsewhere: BTreeMap<String, Elsewhere>,
     /// Quantities in which the ranks differ and of which the least counts for all.
@@ -151,6 +154,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         unified: None,
         under: Vec::new(),
         other_holders: Vec::new(),
+        leftovers: Vec::new(),
         elsewhere: BTreeMap::new(),
         spreads: BTreeMap::new(),
     };
@@ -266,9 +270,15 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
             facts.tags.push("unified".to_owned());
         }
     }
-    if !leftover::among(launches, verdict, &facts.other_holders).is_empty() {
+    let leftovers = leftover::among(launches, verdict, &facts.other_holders);
+    if !leftovers.is_empty() {
         facts.tags.push("leftover".to_owned());
     }
+    let unit = leftover::unit(launches, verdict);
+    facts
+        .settings
+        .extend(unit.map(|unit| (leftover::UNIT.to_owned(), unit)));
+    facts.leftovers = leftovers.iter().map(|left| left.pid).collect();
     facts.version = version(catalog, launches, verdict.attempt);
     facts.newest = dating::newest(catalog, launches, verdict.attempt);
     if facts.version.is_none()
@@ -478,6 +488,7 @@ impl Facts {
             elsewhere: &self.elsewhere,
             spreads: &self.spreads,
             other_holders: self.other_holders.clone(),
+            leftovers: self.leftovers.clone(),
         }
     }
 

@@ -83,6 +83,8 @@ pub struct Evidence<'a> {
     pub spreads: &'a BTreeMap<String, Spread>,
     /// Other processes on the device that the log names: pid and GiB.
     pub other_holders: Vec<(i64, f64)>,
+    /// Pids of processes of earlier attempts that were there when this one began.
+    pub leftovers: Vec<i64>,
 }
 
 impl Evidence<'_> {
@@ -371,6 +373,7 @@ pub(crate) mod testing {
                 elsewhere: &self.elsewhere,
                 spreads: &self.spreads,
                 other_holders: self.holders.clone(),
+                leftovers: Vec::new(),
             }
         }
     }

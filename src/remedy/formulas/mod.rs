@@ -61,6 +61,7 @@ const FORMULAS: &[(&str, Formula)] = &[
     ("static-fraction-down", static_fraction::down),
     ("static-fraction-up", static_fraction::up),
     ("holder", sizes::holder),
+    ("leftover", sizes::leftover),
     ("imbalance", sizes::imbalance),
     ("tight-rank", sizes::tight_rank),
     ("shortfall", sizes::shortfall),

@@ -25,12 +25,7 @@ pub fn holder(e: &Evidence) -> Sum {
         return Sum::Missing("which process holds the memory, and how much");
     };
     let mut vars = vec![("gib", gib.to_string())];
-    // Pid 1 is the first process of whatever counts it: of a container, or of the machine.
-    let others = e.other_holders.iter().filter(|(pid, _)| *pid > 1);
-    let pids: Vec<String> = others.take(MOST_PIDS).map(|(pid, _)| pid.to_string()).collect();
-    if !pids.is_empty() {
-        vars.push(("pids", pids.join(" ")));
-    }
+    vars.extend(pids(e.other_holders.iter().map(|(pid, _)| *pid)));
     Sum::Value(Computed { vars, arithmetic: None })
 }
 
@@ -45,6 +40,27 @@ pub fn tight_rank(e: &Evidence) -> Sum {
         vars: vec![("rank", spread.process.clone()), ("gib", less.to_string())],
         arithmetic: Some(format!("{most} - {least} GiB free before loading = {less} GiB")),
     })
+}
+
+/// The processes of earlier attempts that are still there.
+pub fn leftover(e: &Evidence) -> Sum {
+    match pids(e.leftovers.iter().copied()) {
+        Some(pids) => Sum::Value(Computed {
+            vars: vec![pids],
+            arithmetic: None,
+        }),
+        None => Sum::Nothing,
+    }
+}
+
+/// Pids to be ended. Pid 1 is the first process of whatever counts it: of a container, or of the machine.
+fn pids(all: impl Iterator<Item = i64>) -> Option<(&'static str, String)> {
+    let pids: Vec<String> = all
+        .filter(|pid| *pid > 1)
+        .take(MOST_PIDS)
+        .map(|pid| pid.to_string())
+        .collect();
+    (!pids.is_empty()).then(|| ("pids", pids.join(" ")))
 }
 
 /// The number of the device.

@@ -377,6 +377,7 @@ fn every_sum_with_a_value_is_in_the_table() {
     // These only name what the log says: a holder, a device, a rank, a shard, an estimate, a size of shared memory.
     let names_only = [
         "holder",
+        "leftover",
         "device",
         "shard",
         "graph-estimate",
