@@ -468,7 +468,7 @@ impl Processes {
         if !victim.is_named() || !self.fitting(victim, teller).is_empty() {
             return None;
         }
-        if let Some(found) = self.of_local_rank(victim) {
+        if let Some(found) = self.of_local_rank(victim, teller) {
             self.name();
             return Some(found);
         }

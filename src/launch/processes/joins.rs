@@ -57,16 +57,22 @@ impl Processes {
         }
     }
 
-    /// The process of which only the rank is known, where a line gives its pid with the local rank.
-    pub(super) fn of_local_rank(&mut self, victim: &Victim) -> Option<ProcessId> {
+    /// The process of which only the rank is known, where a line gives its pid with the local rank. One of a file of its
+    /// own is of the attempt that is told of.
+    pub(super) fn of_local_rank(&mut self, victim: &Victim, teller: Teller) -> Option<ProcessId> {
         let (pid, local) = (victim.pid?, victim.coords.local?);
         let first = self.first_ranks();
-        let rank = first.get(&victim.node)?.checked_add(local)?;
-        let fits = |p: &Process| {
-            let open = p.pid.is_none() && p.coords.local.is_none_or(|own| own == local);
-            !p.absorbed && open && p.rank == Some(rank) && p.node == victim.node
+        let rank = first.get(&victim.node).and_then(|first| first.checked_add(local));
+        let of_attempt = |i: usize| {
+            let heard = self.heard_in.get(&ProcessId(i));
+            heard.is_some_and(|attempts| attempts.contains(&teller.attempt))
         };
-        let found = only(self.list.iter().enumerate().filter(|(_, p)| fits(p)).map(|(i, _)| i))?;
+        let fits = |(i, p): &(usize, &Process)| {
+            let open = !p.absorbed && p.pid.is_none() && p.rank.is_some();
+            let counted = p.node == victim.node && p.rank == rank && p.coords.local.is_none_or(|own| own == local);
+            open && (counted || p.node.is_none() && p.coords.local == Some(local) && of_attempt(*i))
+        };
+        let found = only(self.list.iter().enumerate().filter(fits).map(|(i, _)| i))?;
         let process = self.list.get_mut(found)?;
         process.pid = Some(pid);
         process.coords.fill_from(&victim.coords);
