@@ -455,3 +455,106 @@ fn a_node_that_does_not_lead_is_ended_in_good_order_once_its_workers_have_done_t
         (Outcome::Failed, Some("process.sigterm"))
     );
 }
+
+#[test]
+fn agents_of_several_nodes_tell_how_many_of_them_came() {
+    let agent = |node: u32| {
+        Text::new(
+            format!("k{node}.log"),
+            "INFO:torch.distributed.launcher.api:Starting elastic_operator with launch configs:\n  \
+             entrypoint               : infer.py\n  min_nodes                : 4\n  max_nodes                : 4\n  nproc_per_node           : 8\n\
+             I0620 10:00:00.200000 9100 torch/distributed/elastic/agent/server/api.py:677] [default] Rendezvous'ing worker group\n\
+             Traceback (most recent call last):\n  File \"/opt/venv/bin/torchrun\", line 8, in <module>\n    sys.exit(main())\n  \
+             File \"/opt/venv/lib/python3.12/site-packages/torch/distributed/elastic/rendezvous/dynamic_rendezvous.py\", line 675, in run\n    raise RendezvousTimeoutError\n\
+             torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n",
+        )
+    };
+    let report = examine_texts(&[agent(1), agent(2), agent(3)]);
+    assert_eq!(cause(&report), Some("dist.rendezvous-timeout"));
+    assert!(
+        report.headline.starts_with("1 of 4 nodes never came: "),
+        "{}",
+        report.headline
+    );
+    assert_eq!((report.launch.nodes, report.launch.world_size), (Some(4), Some(32)));
+    assert_eq!(report.log.missing, ["1 of 4 nodes"]);
+    let report = examine_texts(&[agent(1)]);
+    assert!(
+        report.headline.starts_with("Not all of 3 of 4 nodes came"),
+        "{}",
+        report.headline
+    );
+}
+
+#[test]
+fn the_rank_that_set_out_for_fewer_collectives_is_what_the_others_waited_for() {
+    let timed_out = |rank: u32| {
+        format!(
+            "[rank{rank}]:[E611 12:40:10.100000000 ProcessGroupNCCL.cpp:688] [Rank {rank}] Watchdog caught collective operation timeout: \
+             WorkNCCL(SeqNum=412, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600028 milliseconds before timing out.\n\
+             [rank{rank}]:[E611 12:40:10.200000000 ProcessGroupNCCL.cpp:2252] [PG ID 0 PG GUID 0(default_pg) Rank {rank}]  failure detected by \
+             watchdog at work sequence id: 412 PG status: last enqueued work: 413, last completed work: 411\n"
+        )
+    };
+    let behind = |enqueued: u32| {
+        format!(
+            "[rank3]:[E611 12:40:11.300000000 ProcessGroupNCCL.cpp:1682] [PG ID 0 PG GUID 0(default_pg) Rank 3] Received a dump signal due to \
+             a collective timeout from rank 0 and we will try our best to dump the debug info. Last enqueued NCCL work: {enqueued}, last \
+             completed NCCL work: 411.\n"
+        )
+    };
+    let log = |enqueued: u32| (0..3).map(timed_out).collect::<String>() + &behind(enqueued);
+    let report = examine_texts(&[Text::new("job.log", log(411))]);
+    assert_eq!(cause(&report), Some("nccl.watchdog-timeout"));
+    let told = "Rank 3 had set out for 411 collectives when the others had for 413 or more: 3 ranks waited for it";
+    assert_eq!(report.headline, told);
+    // With as many as the others it is not behind.
+    let report = examine_texts(&[Text::new("job.log", log(413))]);
+    assert!(finding(&report, "ranks.behind").is_none());
+}
+
+#[test]
+fn the_rank_that_did_not_come_to_a_step_of_all_others_is_named_also_after_the_failure() {
+    let mut log = String::from(
+        "(APIServer pid=41) INFO 11-20 08:00:00 [api_utils.py:273] non-default args: {'model': '/m/a', 'tensor_parallel_size': 4}\n\
+         (EngineCore pid=64) INFO 11-20 08:00:05 [core.py:114] Initializing a V1 LLM engine (v0.25.1) with config: model='/m/a', tensor_parallel_size=4\n",
+    );
+    for rank in 0..4 {
+        log += &format!(
+            "(Worker_TP{rank} pid={}) INFO 11-20 08:00:10 [parallel_state.py:1607] world_size=4 rank={rank} local_rank={rank} distributed_init_method=tcp://127.0.0.1:1 backend=nccl\n",
+            300 + rank
+        );
+        log += &format!(
+            "(Worker_TP{rank} pid={}) INFO 11-20 08:00:20 [gpu_model_runner.py:5209] Starting to load model /m/a...\n",
+            300 + rank
+        );
+    }
+    for rank in [0, 1, 3] {
+        log += &format!(
+            "(Worker_TP{rank} pid={}) INFO 11-20 08:01:20 [gpu_model_runner.py:5300] Model loading took 7.7100 GiB and 34.790847 seconds\n",
+            300 + rank
+        );
+    }
+    log += "(EngineCore pid=64) ERROR 11-20 08:12:30 [core.py:1231] EngineCore failed to start.\n\
+            (EngineCore pid=64) ERROR 11-20 08:12:30 [core.py:1231] TimeoutError: RPC call to determine_available_memory timed out.\n";
+    let report = examine_texts(&[Text::new("serve.log", log)]);
+    assert_eq!(cause(&report), Some("process.rpc-timeout"));
+    let told = "Rank 2 fell silent in weight-load, a step before 3 others: they waited for it";
+    assert_eq!(finding(&report, "ranks.behind"), Some(told));
+    assert_eq!(report.next_evidence.first().unwrap().command, "py-spy dump --pid 302");
+}
+
+#[test]
+fn a_hang_after_all_have_met_is_no_failure_to_meet() {
+    let met: Vec<Text> = three()
+        .iter()
+        .map(|node| Text::new(format!("{}.log", node.name), node.lines(true)))
+        .collect();
+    let report = examine_texts(&met);
+    assert_eq!(report.outcome, Outcome::Running);
+    let named: Vec<&str> = report.alternatives.iter().map(|a| a.id.as_str()).collect();
+    assert!(
+        !named.contains(&"dist.rendezvous-timeout") && !named.contains(&"nccl.bootstrap-net"),
+        "{named:?}"
+    );
+}

@@ -20,7 +20,7 @@ use crate::verdict::failure::{Failure, Worth};
 use crate::verdict::{Verdict, exception_of};
 
 use super::dating;
-use super::{cut, leftover};
+use super::{agents, cut, leftover};
 
 /// Measurements listed at most.
 const MAX_MEASUREMENTS: usize = 200;
@@ -78,6 +78,7 @@ const NOT_SETTINGS: &[&str] = &[
     "ray_job",
     "ray_job_ended",
     "nccl_comm_id",
+    "process_group",
     "init_method",
     "odd_node",
     "odd_address",
@@ -494,7 +495,8 @@ impl Facts {
 
     /// Nodes of the launch: those that its settings state, else those that are named, or one.
     fn nodes(&self, launches: &Launches, attempt: usize) -> u32 {
-        let stated = self.settings.get("nnodes").and_then(|n| n.parse::<u32>().ok());
+        let number = |name: &str| self.settings.get(name).and_then(|n| n.parse::<u32>().ok());
+        let stated = number("nnodes").or_else(|| number(agents::NODES));
         // A launch on Ray may have many nodes and states one.
         stated
             .filter(|n| *n > 1)
@@ -524,7 +526,13 @@ impl Facts {
         let processes = || active.iter().map(|&i| launches.processes.get(ProcessId(i)));
         let world = processes().filter_map(|p| p.identity.world_size).max();
         let ranks = processes().filter_map(|p| p.rank).max().map(|r| r + 1);
-        let world = world.or_else(|| size_from_settings(launches, verdict.attempt).max(ranks));
+        let number = |name: &str| self.settings.get(name).and_then(|n| n.parse::<u32>().ok());
+        let of_agents = || number(agents::NODES)?.checked_mul(number("nproc_per_node")?);
+        let world = world.or_else(|| {
+            size_from_settings(launches, verdict.attempt)
+                .max(ranks)
+                .or_else(of_agents)
+        });
         let settings = self
             .settings
             .iter()

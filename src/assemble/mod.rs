@@ -3,7 +3,9 @@
 //! Owns which evidence is shown and how a verdict is told. Never judges anew and never reads input.
 
 mod absent;
+mod agents;
 mod before;
+mod behind;
 mod beside;
 mod blank;
 mod dating;
@@ -199,7 +201,11 @@ pub fn assemble(
             .map(|known| overruled::find(catalog, launches, verdict, known, &names))
             .unwrap_or_default(),
         retry: advice.retry,
-        next_evidence: next::wanted(catalog, advice.next_evidence, known.as_ref(), &log, input.names),
+        next_evidence: [
+            waits.next,
+            next::wanted(catalog, advice.next_evidence, known.as_ref(), &log, input.names),
+        ]
+        .concat(),
         owner: advice.owner,
         launch: facts.launch(launches, verdict, root.map(|f| f.event)),
         processes: names.processes(verdict),

@@ -103,7 +103,11 @@ pub fn tell(
     let named: Vec<String> = out.alternatives.iter().map(|a| a.id.clone()).collect();
     let several = has_peers(launches, verdict, facts);
     let likely = likely(catalog, facts, several, phase, first.and_then(|g| g.silent));
-    let likely = likely.into_iter().filter(|(id, _)| !named.contains(id));
+    let met = arrival.is_some_and(|a| a.met && a.absent.is_empty());
+    let likely = likely
+        .into_iter()
+        .filter(|(id, _)| !(met && OF_MEETING.contains(&id.as_str())));
+    let likely = likely.filter(|(id, _)| !named.contains(id));
     for (id, confidence) in likely.take(MAX_CAUSES) {
         let request = facts.request().filter(|_| id == UNPLACED);
         out.alternatives.push(Alternative {
@@ -125,6 +129,8 @@ pub fn tell(
 
 /// Causes of which a process without peers cannot fall silent.
 const OF_PEERS: [&str; 3] = ["nccl.", "dist.", "model.peer-load-timeout"];
+/// Causes for which ranks do not meet.
+const OF_MEETING: [&str; 2] = ["dist.rendezvous-timeout", "nccl.bootstrap-net"];
 /// Settings above one that give a launch several processes with a device.
 const SIZES: [&str; 7] = [
     "tensor_parallel_size",

@@ -8,12 +8,14 @@ use crate::launch::Launches;
 use crate::launch::arrival::{Absent, arrival};
 use crate::launch::differences::differences;
 use crate::launch::processes::Process;
-use crate::report::model::{Alternative, Finding, Outcome};
+use crate::report::model::{Alternative, Finding, NextEvidence, Outcome};
 use crate::report::text;
 use crate::time::Stamp;
 use crate::verdict::Verdict;
 
 use super::absent;
+use super::agents;
+use super::behind;
 use super::facts::Facts;
 use super::followers;
 use super::missing::missing;
@@ -37,6 +39,8 @@ pub struct Waits {
     pub sentence: Option<String>,
     /// Whether that sentence is the whole story.
     pub settled: bool,
+    /// What to look at next, before what the cause suggests.
+    pub next: Vec<NextEvidence>,
     /// What the wait most likely is, where the launch has not failed.
     pub alternatives: Vec<Alternative>,
 }
@@ -56,6 +60,7 @@ pub fn waits(
         headline: None,
         sentence: None,
         settled: false,
+        next: Vec::new(),
         alternatives: Vec::new(),
     };
     let open = matches!(verdict.outcome, Outcome::Failed | Outcome::Running);
@@ -71,6 +76,10 @@ pub fn waits(
     let early = now.and_then(|now| before_the_end(launches, now));
     let now = now.filter(|_| early.is_none());
     out.findings.extend(early);
+    if open {
+        agents::tell(launches, verdict, names, &mut out);
+        behind::tell(catalog, launches, verdict, &mut out);
+    }
     if verdict.outcome == Outcome::Running {
         followers::tell(launches, verdict, &mut out);
     }
