@@ -558,3 +558,91 @@ fn a_hang_after_all_have_met_is_no_failure_to_meet() {
         "{named:?}"
     );
 }
+
+#[test]
+fn a_log_that_names_no_rank_is_not_missing_after_the_others_have_given_up() {
+    let args = |node: u32| {
+        format!(
+            "[2026-03-09 21:11:00] server_args=ServerArgs(model_path='/m/a', tp_size=4, dist_init_addr='10.0.0.1:5000', nnodes=2, node_rank={node})\n"
+        )
+    };
+    let head = args(0)
+        + "[2026-03-09 21:11:10 TP0] Init torch distributed begin.\n[2026-03-09 21:11:10 TP1] Init torch distributed begin.\n\
+           [2026-03-09 21:21:15 TP0] Scheduler hit an exception: Traceback (most recent call last):\n  \
+             File \"/sgl-workspace/sglang/python/sglang/srt/model_executor/model_runner.py\", line 700, in init_torch_distributed\n    init_distributed_environment(\n\
+           torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 2/4 clients joined.\n\n";
+    let other = args(1) + "[2026-03-09 21:11:03] Attention backend not specified. Use fa3 backend by default.\n";
+    let report = examine_texts(&[Text::new("node-0.log", head), Text::new("node-1.log", other)]);
+    assert_eq!(cause(&report), Some("dist.rendezvous-timeout"));
+    assert!(report.log.missing.is_empty(), "{:?}", report.log.missing);
+    let stopped = finding(&report, "arrival.stopped").unwrap();
+    assert!(
+        stopped.contains("node-1") && stopped.contains("21:11:03 in config"),
+        "{stopped}"
+    );
+    assert!(stopped.ends_with("it may be of ranks 2, 3"), "{stopped}");
+}
+
+#[test]
+fn an_agent_that_lists_all_ranks_of_its_node_shows_which_are_elsewhere() {
+    let mut log = String::from(
+        "W0620 11:00:02.500000 4100 torch/distributed/run.py:792] Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n",
+    );
+    for rank in 0..2 {
+        log += &format!("INFO 06-20 11:00:05 [infer.py:44] init_process_group rank={rank} world=4 master=xe-a:29400\n");
+        log += &format!(
+            "[rank{rank}]: torch.distributed.DistBackendError: NCCL error in: /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3690, remote process exited or there was a network error, NCCL version 2.27.5\n"
+        );
+    }
+    let table = |listed: u32| {
+        let mut table = String::from(
+            "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n============================================================\ninfer.py FAILED\n------------------------------------------------------------\nFailures:\n",
+        );
+        for rank in 0..listed {
+            table += &format!(
+                "[{rank}]:\n  time      : 2026-06-20_11:02:31\n  host      : xe-a\n  rank      : {rank} (local_rank: {rank})\n  exitcode  : 1 (pid: {})\n  error_file: <N/A>\n",
+                4200 + rank
+            );
+        }
+        table + "============================================================\n"
+    };
+    let report = examine_texts(&[Text::new("xe-a.log", log.clone() + &table(2))]);
+    assert_eq!(cause(&report), Some("nccl.peer-died"));
+    assert_eq!(report.log.missing, ["ranks 2, 3"]);
+    // Ranks that the agent does not list may be of this node.
+    let report = examine_texts(&[Text::new("xe-a.log", log + &table(1))]);
+    assert!(report.log.missing.is_empty(), "{:?}", report.log.missing);
+}
+
+#[test]
+fn the_peer_that_ranks_on_several_nodes_name_is_the_suspect() {
+    let node = |n: u32, peer: &str| {
+        let (name, pid) = (format!("r{n}"), 7000 + n);
+        let at = format!("{name}:{pid}:{pid} [0]");
+        let failed = match peer {
+            "" => String::new(),
+            peer => format!(
+                "[2026-06-11 12:40:2{n}] {at} transport/net_ib.cc:2310 NCCL WARN NET/IB: Got completion from peer {peer}<52817> with \
+                 status=12 opcode=0 len=0 vendor err 129 (Send) hca mlx5_3\n"
+            ),
+        };
+        Text::new(
+            format!("{name}.log"),
+            format!(
+                "{at} NCCL INFO Bootstrap: Using eth0:10.8.0.{n}<0>\n\
+                 {at} NCCL INFO ncclCommInitRankConfig comm 0x7f0{n} rank {n} nranks 4 cudaDev 0 nvmlDev 0 busId 1b000 commId 0x6f3c - Init START\n{failed}"
+            ),
+        )
+    };
+    let told = |peers: [&str; 4]| {
+        let all: Vec<Text> = peers.iter().zip(0..).map(|(peer, n)| node(n, peer)).collect();
+        let report = examine_texts(&all);
+        assert_eq!(cause(&report), Some("nccl.ib"));
+        report.headline
+    };
+    let common = told(["10.8.0.2", "10.8.0.2", "", "10.8.0.2"]);
+    assert_eq!(common, "3 ranks on 3 nodes lost one and the same peer, r2");
+    // Two that name each other say nothing of a third, nor of which of them it is.
+    assert!(!told(["10.8.0.1", "10.8.0.0", "", ""]).contains("same peer"));
+    assert!(!told(["10.8.0.2", "", "", ""]).contains("same peer"));
+}

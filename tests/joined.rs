@@ -523,3 +523,25 @@ fn story_and_table_quote_the_root_at_one_line() {
         }
     }
 }
+
+#[test]
+fn the_time_to_death_is_by_the_victims_own_clock_where_nothing_compares_it_with_the_others() {
+    let agent = |node: &str, start: &str, first: u32, end: &str| {
+        Text::new(
+            format!("{node}.log"),
+            format!(
+                "W0620 {start}.500000 4100 torch/distributed/run.py:792] Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n\
+                 INFO 06-20 {start} [infer.py:44] init_process_group rank={first} world=2 master=node-a:29400\n{end}"
+            ),
+        )
+    };
+    let killed = "E0620 11:02:31.202000 4100 torch/distributed/elastic/multiprocessing/api.py:882] failed (exitcode: -9) local_rank: 0 (pid: 5203) of binary: /opt/venv/bin/python3\n";
+    // One clock is seven minutes slow.
+    let report = examine_texts(&[
+        agent("node-a", "10:53:01", 0, ""),
+        agent("node-b", "11:00:02", 1, killed),
+    ]);
+    assert_eq!(report.cause.unwrap().id, "process.sigkill");
+    let seconds = report.launch.seconds_to_death.unwrap();
+    assert!((148.0..150.0).contains(&seconds), "{seconds}");
+}

@@ -3,7 +3,7 @@
 //! Owns the wording. Whoever came, did not come, and may have done either add up to all ranks; that a rank did not come
 //! is said only where the others prove it. Never judges: the verdict stands already.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalog::{Catalog, Strength};
 use crate::launch::Launches;
@@ -13,7 +13,7 @@ use crate::report::model::{Alternative, Outcome};
 use crate::report::text::capital;
 use crate::verdict::Verdict;
 
-use super::waits::{Waits, absent_in_words, finding, ranks_in_words};
+use super::waits::{Waits, absent_in_words, finding, processes_in_words, ranks_in_words};
 
 /// Tells who is missing, where that is news.
 pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, arrival: &Arrival, out: &mut Waits) {
@@ -43,6 +43,9 @@ pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, ar
     out.findings
         .push(finding("arrival.absent", "warning", sentence.trim_end_matches('.')));
     out.sentence = Some(sentence);
+    if !running {
+        tell_where_they_stopped(launches, verdict, &meeting, out);
+    }
     if running {
         let id = "dist.rendezvous-timeout";
         let who = absent_in_words(&arrival.absent);
@@ -60,6 +63,28 @@ pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, ar
             },
             why_not: "no process has given up waiting yet".to_owned(),
         });
+    }
+}
+
+/// The last words of those of whom no line says which rank they are.
+fn tell_where_they_stopped(launches: &Launches, verdict: &Verdict, meeting: &Meeting<'_>, out: &mut Waits) {
+    let mut of: BTreeMap<ProcessId, Vec<u32>> = BTreeMap::new();
+    for absent in meeting.arrival.absent.iter().filter(|a| a.unnamed) {
+        let process = absent.process.into_iter();
+        process.for_each(|id| of.entry(id).or_default().push(absent.rank));
+    }
+    for (id, ranks) in of {
+        let process = launches.processes.get(id);
+        let Some(at) = process.last.as_ref() else { continue };
+        let phase = launches.machine(verdict.attempt, id).and_then(|m| m.last());
+        let place = phase.map_or_else(String::new, |phase| format!(" in {phase}"));
+        let told = format!(
+            "{}: last line at {}{place}; it may be of {}",
+            capital(&processes_in_words(&[process])),
+            at.printed(),
+            ranks_in_words(&ranks)
+        );
+        out.findings.push(finding("arrival.stopped", "warning", &told));
     }
 }
 
@@ -255,6 +280,12 @@ impl<'a> Meeting<'a> {
                 format!(
                     ": {} came when the others had given up",
                     if many { "they" } else { "it" }
+                )
+            }
+            (_, 0) if self.known.iter().all(|a| a.unnamed) => {
+                format!(
+                    ": a log that names no rank, which may be {}, stops short of it",
+                    if many { "theirs" } else { "its" }
                 )
             }
             (_, 0) if many => ": they are in the logs and stopped short of it".to_owned(),

@@ -56,15 +56,12 @@ pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, ou
     out.findings.insert(0, finding("ranks.behind", "warning", &told));
     out.headline = Some(told.clone());
     out.sentence = Some(format!("{told}. Look there first."));
-    let pids: Vec<String> = processes
-        .iter()
-        .filter_map(|p| p.pid)
-        .map(|pid| pid.to_string())
-        .collect();
+    let pid = processes.iter().find_map(|p| p.pid);
+    let pid = pid.map_or_else(|| "PID".to_owned(), |pid| pid.to_string());
     out.next.push(NextEvidence {
         what: format!("Where {ranks}{on} stands"),
         why: "The others waited for it.".to_owned(),
-        command: format!("py-spy dump --pid {}", if pids.is_empty() { "PID" } else { &pids[0] }),
+        command: format!("py-spy dump --pid {pid}"),
     });
 }
 

@@ -517,7 +517,8 @@ impl Facts {
                 .iter()
                 .any(|f| f.event == *index && f.worth > Worth::Line)
         };
-        let began = started.filter(|index| !fails(index));
+        let began = died.map_or(started, |died| launches.start_for(verdict.attempt, died));
+        let began = began.filter(|index| !fails(index));
         let seconds = began.zip(died).and_then(|(s, d)| launches.seconds_between(s, d));
         let seconds = seconds.filter(|seconds| *seconds >= 0.0);
         let (started, died) = (started.and_then(time), died.and_then(time));

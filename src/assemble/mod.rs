@@ -18,6 +18,7 @@ mod misfit;
 mod missing;
 mod next;
 mod overruled;
+mod peer;
 mod places;
 mod story;
 mod stuck;

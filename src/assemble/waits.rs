@@ -19,6 +19,7 @@ use super::behind;
 use super::facts::Facts;
 use super::followers;
 use super::missing::missing;
+use super::peer;
 use super::places::Names;
 use super::stuck;
 
@@ -79,6 +80,7 @@ pub fn waits(
     if open {
         agents::tell(launches, verdict, names, &mut out);
         behind::tell(catalog, launches, verdict, &mut out);
+        peer::tell(launches, verdict, &mut out);
     }
     if verdict.outcome == Outcome::Running {
         followers::tell(launches, verdict, &mut out);

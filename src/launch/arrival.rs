@@ -26,6 +26,8 @@ pub struct Absent {
     pub known: bool,
     /// Whether it came when one of the others had given up waiting.
     pub late: bool,
+    /// Whether no line of that process names it, so that it may be another.
+    pub unnamed: bool,
 }
 
 /// How far the ranks of an attempt got in joining their group.
@@ -124,7 +126,7 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
     // What nobody says it is may be the log of any of them.
     let outputs = Outputs::of(launches, attempt, &active);
     if nameless.is_empty() && (outputs.unnamed.is_empty() || outputs.count == 1) {
-        out.unlogged = of_unheard_nodes(launches, attempt, &ranks, &nodes, out.world);
+        out.unlogged = of_unheard_nodes(catalog, launches, attempt, &ranks, &nodes, out.world);
     }
     let all_told = out.told.is_some_and(|(came, all)| came >= all);
     let nobody_waits = out.came.is_empty() && out.told.is_none();
@@ -137,6 +139,7 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
                 process: ranks.get(&rank).copied(),
                 known: true,
                 late: ranks.get(&rank).is_some_and(|id| late.contains(id)),
+                unnamed: false,
             })
             .collect();
         let counted = out.told.is_some_and(|(came, _)| came as usize == out.came.len());
@@ -150,9 +153,7 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
         }
         name_the_nameless(&nameless, &joined, &mut out.absent);
         stopped_before_their_workers(launches, &active, &mut out.absent);
-        if !counted {
-            outputs.may_be_of(&mut out.absent);
-        }
+        outputs.may_be_of(launches, &mut out.absent, counted);
         // A store that one client more had joined than the logs show joining: whom it counted is not known.
         let hidden = out.told.is_some_and(|(came, _)| came as usize > out.came.len());
         if hidden && out.came.is_empty() {
@@ -184,6 +185,7 @@ fn nameless<'l>(launches: &'l Launches, active: &'l BTreeSet<usize>) -> Vec<(Pro
 /// The ranks of nodes of which no line is in the logs, where the launch says how many nodes it has and the ranks lie on
 /// them in equal blocks.
 fn of_unheard_nodes(
+    catalog: &Catalog,
     launches: &Launches,
     attempt: usize,
     ranks: &BTreeMap<u32, ProcessId>,
@@ -201,7 +203,9 @@ fn of_unheard_nodes(
     };
     let heard: BTreeSet<u32> = ranks.keys().map(|rank| rank / layout.block).collect();
     // Where nobody states how many there are, several nodes that are heard whole show how ranks lie on them.
-    let whole = ranks.len() == heard.len() * layout.block as usize && layout.block > 1 && heard.len() > 1;
+    // So does one whose agent lists all that it started.
+    let whole = ranks.len() == heard.len() * layout.block as usize && layout.block > 1;
+    let whole = whole && (heard.len() > 1 || are_listed(catalog, launches, attempt, ranks));
     if stated.map_or(!whole, |stated| stated != nodes) {
         return Vec::new();
     }
@@ -226,9 +230,26 @@ fn of_unheard_nodes(
             process: None,
             known: false,
             late: false,
+            unnamed: false,
         })
         .filter(|absent| absent.node.as_ref().is_none_or(|node| !speaks(node)))
         .collect()
+}
+
+/// Whether an agent's account of how its job ended lists these ranks, from the first local one on.
+fn are_listed(catalog: &Catalog, launches: &Launches, attempt: usize, ranks: &BTreeMap<u32, ProcessId>) -> bool {
+    let mut listed: BTreeMap<u32, u32> = BTreeMap::new();
+    for index in launches.of_attempt(attempt) {
+        let victim = launches.events.get(index).map(|placed| &placed.event.victim);
+        let of_agent = launches
+            .signature(catalog, index)
+            .is_some_and(|s| s.def.program == "torch");
+        if let Some((rank, local)) = victim.filter(|_| of_agent).and_then(|v| v.rank.zip(v.coords.local)) {
+            listed.insert(rank, local);
+        }
+    }
+    let in_order = listed.values().enumerate().all(|(at, local)| at == *local as usize);
+    in_order && listed.keys().eq(ranks.keys())
 }
 
 /// An engine that is heard and has not started its workers stands for them: they did not come, and no log is missing.
@@ -310,13 +331,19 @@ impl Outputs {
         }
     }
 
-    /// What nobody says it is may be the log of a rank of which no line speaks.
-    fn may_be_of(&self, absent: &mut [Absent]) {
-        let Some(&process) = self.unnamed.first().filter(|_| self.count > 1) else {
-            return;
-        };
-        for rank in absent.iter_mut().filter(|a| a.process.is_none()) {
-            (rank.process, rank.known) = (Some(process), false);
+    /// What nobody says it is may be the log of a rank of which no line speaks. That rank may then have come, unless
+    /// whoever counted says who did.
+    fn may_be_of(&self, launches: &Launches, absent: &mut [Absent], counted: bool) {
+        for rank in absent.iter_mut().filter(|a| a.process.is_none() && self.count > 1) {
+            let node = |id: &&ProcessId| launches.processes.get(**id).node.as_ref();
+            // One of the node's own goes before one of another.
+            let own = self
+                .unnamed
+                .iter()
+                .find(|id| rank.node.is_some() && node(id) == rank.node.as_ref());
+            if let Some(&process) = own.or(self.unnamed.first().filter(|_| !counted)) {
+                (rank.process, rank.known, rank.unnamed) = (Some(process), counted, true);
+            }
         }
     }
 }

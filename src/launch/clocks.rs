@@ -3,7 +3,7 @@
 //! Owns the estimate, from moments that two clocks stamped both: the end of a meeting of all ranks, and the lines of one
 //! node that another's output relays between its own. Claims nothing where the clocks may agree: all offsets are 0 then.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::Source;
@@ -49,6 +49,8 @@ pub struct Apart {
 #[derive(Debug, Clone, Default)]
 pub struct Clocks {
     apart: BTreeMap<Arc<str>, Apart>,
+    /// The nodes whose clocks some moment compares with the one that all are set against, and that one's.
+    compared: BTreeSet<Arc<str>>,
 }
 
 impl Clocks {
@@ -85,6 +87,11 @@ impl Clocks {
             Clock::Node(node) => Some(node.clone()),
             Clock::Source(_) => None,
         };
+        let known = |(clock, bounds): (&&Clock, &Bounds)| match clock {
+            Clock::Node(node) if bounds.low.is_finite() && bounds.high.is_finite() => Some(node.clone()),
+            _ => None,
+        };
+        let compared = bounds.iter().filter_map(known).chain(against.clone()).collect();
         let apart = bounds.into_iter().filter_map(|(clock, bounds)| {
             let Clock::Node(node) = clock else { return None };
             let (ahead, zone) = bounds.ahead()?;
@@ -97,12 +104,21 @@ impl Clocks {
             };
             Some((node.clone(), apart))
         });
-        Self { apart: apart.collect() }
+        Self {
+            apart: apart.collect(),
+            compared,
+        }
     }
 
     /// The clocks that do not agree with the others, by node.
     pub fn apart(&self) -> impl Iterator<Item = &Apart> {
         self.apart.values()
+    }
+
+    /// Whether the clocks of two nodes are one, or known to be as far apart as is told.
+    pub fn are_comparable(&self, a: Option<&Arc<str>>, b: Option<&Arc<str>>) -> bool {
+        let known = |node: Option<&Arc<str>>| node.is_none_or(|node| self.compared.contains(node));
+        a == b || known(a) && known(b)
     }
 
     /// Seconds by which the clock of a node is ahead.

@@ -40,6 +40,9 @@ use processes::{ProcessId, ProcessRole, Processes, Teller};
 use rounds::Rounds;
 use servers::Servers;
 
+/// Seconds within which the nodes of a launch are started, as far as their clocks agree.
+const STARTED_WITHIN: f64 = 120.0;
+
 /// One examined source with what its name says.
 #[derive(Debug, Clone)]
 pub struct Source {
@@ -211,6 +214,29 @@ impl Launches {
         let stamped = |index: &usize| event(index).is_some_and(|p| p.event.place.time.is_some());
         let all = || self.of_attempt(attempt).filter(stamped);
         all().find(|index| !around(index)).or_else(|| all().next())
+    }
+
+    /// The first event of the launch by whose stamp the time up to the one at `index` is known: that of the launch; but
+    /// the first of the own node where nothing compares the clocks of the two, and their stamps begin further apart than
+    /// nodes of one launch are started.
+    pub fn start_for(&self, attempt: usize, index: usize) -> Option<usize> {
+        let node = |index: usize| {
+            self.events
+                .get(index)
+                .and_then(|p| self.processes.get(p.process).node.as_ref())
+        };
+        let start = self.start(attempt)?;
+        if self.clocks.are_comparable(node(start), node(index)) {
+            return Some(start);
+        }
+        let stamped = |index: &usize| self.events.get(*index).is_some_and(|p| p.event.place.time.is_some());
+        let own = self
+            .of_attempt(attempt)
+            .filter(stamped)
+            .find(|own| node(*own) == node(index));
+        let late = own.and_then(|own| self.seconds_between(start, own));
+        own.filter(|_| late.is_some_and(|seconds| seconds > STARTED_WITHIN))
+            .or(Some(start))
     }
 
     /// Seconds from one event to another, by one clock.

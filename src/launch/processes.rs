@@ -362,6 +362,11 @@ impl Processes {
         own.node.as_ref().or_else(|| host().filter(among))
     }
 
+    /// The node that gives an address as its own, else the address.
+    pub fn node_at<'a>(&'a self, address: &'a Arc<str>) -> &'a Arc<str> {
+        self.aliases.get(address).unwrap_or(address)
+    }
+
     /// One process, to note what is learnt later.
     pub fn get_mut(&mut self, id: ProcessId) -> Option<&mut Process> {
         self.list.get_mut(id.0)
