@@ -25,6 +25,8 @@ pub struct Servers {
     /// By input, and by node or container where the input is a stream of several.
     of: HashMap<(InputId, Option<Arc<str>>), usize>,
     meetings: HashMap<Arc<str>, usize>,
+    /// Those of which nothing says that they are one of several nodes.
+    alone: HashSet<usize>,
     count: usize,
 }
 
@@ -74,6 +76,7 @@ impl Servers {
             None => return None,
         };
         self.count += usize::from(server == new);
+        self.alone.extend(alone.then_some(server));
         Some(server)
     }
 }
@@ -100,7 +103,9 @@ impl Launches {
             }
         }
         let leaders: HashSet<ProcessId> = all.iter().map(|(_, leader)| *leader).collect();
-        if leaders.len() < all.len() {
+        // Nodes of one launch that are to meet, and look for each other in several places, are no servers of their own.
+        let alone = all.iter().all(|(server, _)| self.servers.alone.contains(server));
+        if leaders.len() < all.len() || !alone {
             return Vec::new();
         }
         let mut known: HashSet<usize> = HashSet::new();
