@@ -293,5 +293,6 @@ fn a_listing_of_kubernetes_says_whose_end_it_tells() {
             report.findings.iter().all(|f| f.id != "order.unknown"),
             "one end, told twice"
         );
+        assert_eq!(report.launch.ids.pod.as_deref(), Some("qwen-0-1"));
     }
 }

@@ -226,9 +226,10 @@ fn a_pid_of_two_nodes_in_a_stream_that_names_none_has_no_rank() {
 fn the_launcher_names_the_host_of_a_task() {
     let [a, b] = out_of_memory(0);
     let log = stream(&a, &b, ["0", "1"], srun);
-    let ended = "srun: error: cn0411: task 0: Terminated\nsrun: error: cn0412: task 1: Exited with exit code 1\n";
+    let ended = "srun: Terminating StepId=44122.0\nsrun: error: cn0411: task 0: Terminated\nsrun: error: cn0412: task 1: Exited with exit code 1\n";
     let report = examine_texts(&[Text::new("all.log", log.text().to_owned() + ended)]);
     assert_eq!(told(&report).2, Some("cn0412"), "{}", report.headline);
+    assert_eq!(report.launch.ids.slurm_job.as_deref(), Some("44122"));
 }
 
 #[test]
@@ -451,4 +452,24 @@ fn the_kernels_pid_is_the_process_to_which_others_say_the_same_happened() {
             "{cause}: one process, not two"
         );
     }
+}
+
+#[test]
+fn a_file_may_be_named_for_its_job_and_its_host() {
+    let [a, b] = out_of_memory(0);
+    let ended = Text::new("vllm-884213-gx12.err", "srun: error: gx12: task 0: Terminated\n");
+    let other = Text::new(
+        "vllm-884213-gx13.err",
+        "srun: error: gx13: task 1: Exited with exit code 1\n",
+    );
+    let files = [
+        a.file("vllm-884213-gx12.out"),
+        b.file("vllm-884213-gx13.out"),
+        ended,
+        other,
+    ];
+    let report = examine_texts(&files);
+    assert_eq!(told(&report).2, Some("gx13"), "{}", report.headline);
+    let nodes: Vec<Option<&str>> = report.processes.iter().map(|p| p.node.as_deref()).collect();
+    assert!(nodes.iter().all(Option::is_some), "{nodes:?}");
 }

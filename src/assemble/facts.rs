@@ -14,7 +14,7 @@ use crate::launch::machine::Engine;
 use crate::launch::processes::{Process, ProcessId, ProcessRole};
 use crate::remedy::evidence::{Elsewhere, Spread};
 use crate::remedy::{Evidence, patch};
-use crate::report::model::{Launch, LaunchIds, Measurement, Platform};
+use crate::report::model::{Launch, Measurement, Platform};
 use crate::time::Stamp;
 use crate::verdict::failure::{Failure, Worth};
 use crate::verdict::{Verdict, exception_of};
@@ -503,7 +503,7 @@ impl Facts {
             .unwrap_or_else(|| node_count(launches, attempt))
     }
 
-    /// The launch block of the report.
+    /// The launch block of the report, but for the ids.
     pub fn launch(&self, launches: &Launches, verdict: &Verdict, root: Option<usize>) -> Launch {
         let time = |index: usize| launches.events.get(index).and_then(|p| p.event.place.time.clone());
         let started = launches.start(verdict.attempt);
@@ -555,7 +555,7 @@ impl Facts {
             world_size: world,
             nodes: Some(self.nodes(launches, verdict.attempt)),
             gpus: world,
-            ids: LaunchIds::default(),
+            ..Launch::default()
         }
     }
 }

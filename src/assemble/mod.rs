@@ -13,6 +13,7 @@ mod evidence;
 mod facts;
 mod first;
 mod followers;
+mod ids;
 mod leftover;
 mod misfit;
 mod missing;
@@ -34,8 +35,8 @@ use crate::launch::{Launches, Placed};
 use crate::ledger::{account, tight_rank};
 use crate::remedy::{Evidence, advise};
 use crate::report::model::{
-    Alternative, Attempt, Cause, Engine, Examined, ExceptionReport, Finding, FrameReport, LogState, Memory, Outcome,
-    ProgramInfo, Remedy, Report, Root, SCHEMA,
+    Alternative, Attempt, Cause, Engine, Examined, ExceptionReport, Finding, FrameReport, Launch, LogState, Memory,
+    Outcome, ProgramInfo, Remedy, Report, Root, SCHEMA,
 };
 use crate::report::text::plural;
 use crate::time::Stamp;
@@ -208,7 +209,10 @@ pub fn assemble(
         ]
         .concat(),
         owner: advice.owner,
-        launch: facts.launch(launches, verdict, root.map(|f| f.event)),
+        launch: Launch {
+            ids: ids::ids(catalog, &names, verdict, root),
+            ..facts.launch(launches, verdict, root.map(|f| f.event))
+        },
         processes: names.processes(verdict),
         timeline: names.timeline(verdict),
         attempt: verdict.attempt + 1,

@@ -68,8 +68,8 @@ pub fn hints(catalog: &Catalog, sources: &[Arc<Source>], rounds: &Rounds) -> Vec
     for (source, hint) in sources.iter().zip(&mut hints) {
         let heard = &source.harvest.heard;
         let name = bare(file_of(&source.name));
-        if !alone && hint.label.is_none() && hint.rank.is_none() && told.contains(name) {
-            hint.node = Some(name.into());
+        if !alone && hint.label.is_none() && hint.rank.is_none() {
+            hint.node = named_for(name, &told).map(Into::into).or(hint.node.take());
         }
         // A file that holds the lines of other ranks too is named for something else.
         let mut ranks = heard.iter().filter_map(|h| h.speaker.rank.or(h.identity.rank));
@@ -235,6 +235,13 @@ fn by_folder(sources: &[Arc<Source>], hints: &mut [FileHint], rounds: &Rounds) -
 /// The file's own name in a path.
 pub fn file_of(name: &str) -> &str {
     name.rsplit(['/', '\\']).next().unwrap_or(name)
+}
+
+/// The host that a file is named for, alone or beside the job's name and number, as Slurm's `%x-%j-%N` gives it.
+fn named_for<'t>(name: &str, told: &HashSet<&'t str>) -> Option<&'t str> {
+    let joint = |rest: &str| rest.is_empty() || rest.ends_with(['-', '_', '.']);
+    let is = |host: &&&str| name.strip_suffix(**host).is_some_and(joint);
+    told.iter().filter(is).max_by_key(|host| host.len()).copied()
 }
 
 /// The hosts that any line names.
