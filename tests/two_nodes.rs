@@ -457,7 +457,10 @@ fn the_kernels_pid_is_the_process_to_which_others_say_the_same_happened() {
 #[test]
 fn a_file_may_be_named_for_its_job_and_its_host() {
     let [a, b] = out_of_memory(0);
-    let ended = Text::new("vllm-884213-gx12.err", "srun: error: gx12: task 0: Terminated\n");
+    let ended = Text::new(
+        "vllm-884213-gx12.err",
+        "slurmstepd: error: *** STEP 884213.0 ON gx12 CANCELLED AT 2026-11-20T10:01:32 ***\n",
+    );
     let other = Text::new(
         "vllm-884213-gx13.err",
         "srun: error: gx13: task 1: Exited with exit code 1\n",

@@ -406,7 +406,7 @@ impl<'c> Reader<'c> {
         };
         match def.role {
             // A kernel or a supervisor writes between the lines of the programs that it watches, never into them.
-            Role::Root | Role::Exit if def.tells_of_others() => true,
+            _ if def.tells_of_others() => true,
             Role::Exit | Role::Launch | Role::Ready | Role::Stop | Role::Phase | Role::NoLaunch | Role::Wrapper => true,
             // What only ever stands at the start of a line, such as the banner of a signal, is no part of a message.
             Role::Root => def.at == schema::Site::Message,
