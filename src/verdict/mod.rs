@@ -112,13 +112,17 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
     let cause = root.cause.clone().unwrap_or_else(|| unnamed.to_owned());
     // An observer's line names no phase: what its victim printed on its way down does.
     let aftermath = || failures.iter().skip(root_index + 1).filter(|f| f.traceback.is_some());
-    // Where its own traceback says the same, that knows the phase best.
+    // Where the process's own traceback says the same as a line about it, that knows the phase best.
+    let family = |f: &Failure| f.cause.as_deref().map(catalog::family).map(ToOwned::to_owned);
+    let observed = root.process != root.teller;
+    let same = |f: &&Failure| match observed {
+        true => family(f) == family(root),
+        false => f.cause == root.cause,
+    };
     let own = aftermath()
-        .filter(|_| root.process != root.teller && root.phase_basis < PhaseBasis::Text)
-        .find(|f| {
-            let same = f.cause.as_deref().map(catalog::family) == root.cause.as_deref().map(catalog::family);
-            f.process == root.process && same && f.phase_basis >= PhaseBasis::Text
-        });
+        .filter(|_| matches!(root.traceback, None | Some(TracebackKind::Quoted)))
+        .filter(same)
+        .find(|f| f.process == root.process && f.phase_basis == PhaseBasis::Frame && f.phase_basis > root.phase_basis);
     let own = own.and_then(|f| f.phase.clone());
     let own = own.or_else(|| root.phase.clone());
     verdict.phase = own.or_else(|| aftermath().find_map(|f| f.phase.clone()));
