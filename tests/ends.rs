@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Text, examine_texts};
-use coroner::report::model::Report;
+use coroner::report::model::{Outcome, Report};
 
 const VLLM: &str = "/usr/local/lib/python3.12/dist-packages/vllm";
 const SGLANG: &str = "/sgl-workspace/sglang/python/sglang/srt";
@@ -295,4 +295,48 @@ fn a_listing_of_kubernetes_says_whose_end_it_tells() {
         );
         assert_eq!(report.launch.ids.pod.as_deref(), Some("qwen-0-1"));
     }
+}
+
+/// SGLang's start in a pod, and what the kubelet's events say of it.
+fn probed(end: &str, events: &str) -> Report {
+    let log = "[2026-08-14 06:00:05] server_args=ServerArgs(model_path='/m/a', tp_size=1, nnodes=1)\n\
+         [2026-08-14 06:00:20 TP0] Init torch distributed begin.\n\
+         [2026-08-14 06:00:24 TP0] Load weight begin. avail mem=78.01 GB\n";
+    let events: String = events
+        .split(' ')
+        .zip(["40", "50", "55"])
+        .map(|(event, second)| {
+            let (kind, event) = match event {
+                "probe" => (
+                    "Warning Unhealthy",
+                    "Startup probe failed: HTTP probe failed with statuscode: 503",
+                ),
+                _ => (
+                    "Normal Killing",
+                    "Container sglang failed startup probe, will be restarted",
+                ),
+            };
+            format!("2026-08-14T06:00:{second}Z {kind} pod/sgl-0 {event}\n")
+        })
+        .collect();
+    examine_texts(&[
+        Text::new("sgl-0.log", format!("{log}{end}")),
+        Text::new("events.txt", events),
+    ])
+}
+
+#[test]
+fn a_probe_that_fails_ends_nothing_until_the_kubelet_kills() {
+    let load = "[2026-08-14 06:01:49 TP0] Load weight end. elapsed=85.0 s, type=LlamaForCausalLM, avail mem=60.00 GB, mem usage=18.00 GB.\n\
+         [2026-08-14 06:01:50 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=20.00 GB\n";
+    for (end, events, outcome) in [
+        ("", "probe probe", Outcome::Running),
+        (load, "probe", Outcome::Running),
+        ("", "probe kill", Outcome::Failed),
+    ] {
+        assert_eq!(probed(end, events).outcome, outcome, "{events} {end}");
+    }
+    let terminated = "Terminated\n";
+    let report = probed(terminated, "probe");
+    assert_eq!(report.cause.unwrap().id, "process.startup-timeout");
 }

@@ -145,6 +145,10 @@ pub struct SignatureDef {
     /// launch gets further it did not.
     #[serde(default)]
     pub retried: bool,
+    /// What the line tells of ends nothing by itself: it states the cause of an end that another line tells of, if this one
+    /// explains that.
+    #[serde(default)]
+    pub pending: bool,
     /// The text says only that a step failed: a reason beside it, in the same message or chain of exceptions, counts
     /// before it.
     #[serde(default)]

@@ -137,6 +137,7 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
         failures.push(failure);
     }
     phase::share(catalog, launches, attempt, &mut failures);
+    await_ends(catalog, launches, &mut failures);
     demote_effects(catalog, launches, &mut failures);
     shutdown::demote(catalog, launches, attempt, &mut failures);
     failures
@@ -153,6 +154,28 @@ fn settled_by<'c>(catalog: &'c Catalog, launches: &Launches, indices: &[usize]) 
 fn is_told_from_outside(catalog: &Catalog, launches: &Launches, failure: &Failure) -> bool {
     let signature = launches.signature(catalog, failure.event);
     failure.process == failure.teller && signature.is_some_and(|s| s.def.tells_of_others())
+}
+
+/// What ends nothing by itself, such as a probe that fails, is the cause of an end only where that is told of, and not
+/// before it.
+fn await_ends(catalog: &Catalog, launches: &Launches, failures: &mut [Failure]) {
+    let pending = |f: &Failure| launches.signature(catalog, f.event).is_some_and(|s| s.def.pending);
+    let ended = |failure: &Failure| {
+        // What `kubectl describe` lists has no order.
+        let undated = !launches.moment(failure.event).dated;
+        let later =
+            |f: &&Failure| undated || f.event > failure.event || !launches.in_known_order(failure.event, f.event);
+        let mut later = failures.iter().filter(later);
+        later.any(|f| causality::declares(catalog, launches, failure, f))
+    };
+    let waiting: Vec<usize> = (0..failures.len())
+        .filter(|&i| failures.get(i).is_some_and(|f| pending(f) && !ended(f)))
+        .collect();
+    for index in waiting {
+        if let Some(failure) = failures.get_mut(index) {
+            failure.survived = true;
+        }
+    }
 }
 
 /// What an earlier report of a failure declares to be its own effect says nothing of the cause: a parent that ends the
