@@ -646,3 +646,20 @@ fn the_peer_that_ranks_on_several_nodes_name_is_the_suspect() {
     assert!(!told(["10.8.0.1", "10.8.0.0", "", ""]).contains("same peer"));
     assert!(!told(["10.8.0.2", "", "", ""]).contains("same peer"));
 }
+
+#[test]
+fn an_engine_core_without_workers_is_the_rank_that_it_says() {
+    let core = "(EngineCore_DP0 pid=140)";
+    let log = format!(
+        "(APIServer pid=40) INFO 11-24 12:00:00 [startup.py:71] non-default args: {{'model': '/m/a', 'data_parallel_size': 2, 'data_parallel_rank': 0, 'data_parallel_address': 'node-a'}}\n\
+         {core} INFO 11-24 12:00:20 [parallel_state.py:1615] world_size=2 rank=0 local_rank=0 distributed_init_method=tcp://node-a:29601 backend=nccl\n\
+         {core} ERROR 11-24 12:10:21 [core.py:1231] EngineCore failed to start.\n\
+         {core} ERROR 11-24 12:10:21 [core.py:1231] Traceback (most recent call last):\n\
+         {core} ERROR 11-24 12:10:21 [core.py:1231]   File \"/usr/local/lib/python3.12/dist-packages/vllm/distributed/parallel_state.py\", line 1626, in init_distributed_environment\n\
+         {core} ERROR 11-24 12:10:21 [core.py:1231]     torch.distributed.init_process_group(\n\
+         {core} ERROR 11-24 12:10:21 [core.py:1231] torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients joined.\n"
+    );
+    let report = examine_texts(&[Text::new("serve.log", log)]);
+    assert_eq!(cause(&report), Some("dist.rendezvous-timeout"));
+    assert_eq!(report.log.missing, ["rank 1"], "{}", report.headline);
+}

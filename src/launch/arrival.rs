@@ -56,16 +56,18 @@ impl Arrival {
     }
 }
 
+/// Whether a rank that is known of the process is its own: an engine core that starts no workers holds the device itself.
+fn holds_rank(process: &Process) -> bool {
+    process.role.is_worker_like() || process.role == ProcessRole::EngineCore
+}
+
 /// How far the ranks of an attempt got; `None` where the log does not tell how many there are, or who is which.
 pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option<Arrival> {
     let active = launches.active(attempt);
     let mut ranks: BTreeMap<u32, ProcessId> = BTreeMap::new();
     for &index in &active {
         let process = launches.processes.get(ProcessId(index));
-        let Some(rank) = process
-            .rank
-            .filter(|_| !process.absorbed && process.role.is_worker_like())
-        else {
+        let Some(rank) = process.rank.filter(|_| !process.absorbed && holds_rank(process)) else {
             continue;
         };
         if ranks.insert(rank, ProcessId(index)).is_some() {
@@ -99,7 +101,7 @@ pub fn arrival(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option
     }
     // An engine builds its model in groups that have been formed.
     let machines = launches.machines(attempt).iter().zip(launches.processes.all());
-    let mut ranked = machines.filter(|(_, p)| p.rank.is_some() && !p.absorbed && p.role.is_worker_like());
+    let mut ranked = machines.filter(|(_, p)| p.rank.is_some() && !p.absorbed && holds_rank(p));
     out.met |= launches.engine(attempt).serves() && ranked.any(|(m, _)| m.has_begun_to_load(launches.engine(attempt)));
     out.sizes = sizes::of_one_meeting(catalog, launches, attempt);
     if out.sizes.len() > 1 {
