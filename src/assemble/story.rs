@@ -213,7 +213,7 @@ fn figures(facts: &Facts, cause: &str, phase: Option<&str>) -> Option<String> {
     }
     if cause.starts_with("gpu-oom.") {
         let (tried, free) = (get("tried_to_allocate_gib")?, get("gpu_free_gib")?);
-        let total = get("gpu_total_gib").map_or_else(String::new, |t| format!(" of {t:.2}"));
+        let total = get("gpu_total_gib").map_or_else(String::new, |t| format!(" of {t:.2} GiB"));
         return Some(format!("It asked for {} with {}{total} free.", size(tried), size(free)));
     }
     if cause == "ray.insufficient-resources" {
