@@ -69,3 +69,18 @@ fn what_only_looks_like_a_root_is_none_where_no_root_is() {
         );
     }
 }
+
+#[test]
+fn an_end_that_was_asked_for_is_no_failure_of_anybody() {
+    let report = common::examine(&["corpus/healthy-8b-graphs.log".into()]);
+    assert_eq!(report.outcome, coroner::report::model::Outcome::Stopped);
+    assert!(
+        report.findings.iter().all(|f| f.id != "look-alike"),
+        "{:?}",
+        report.findings
+    );
+    for row in &report.rows {
+        let text = format!("{row:?}");
+        assert!(!text.contains("fail"), "{text}");
+    }
+}

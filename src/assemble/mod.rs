@@ -40,6 +40,7 @@ use crate::report::model::{
 };
 use crate::report::text::plural;
 use crate::time::Stamp;
+use crate::verdict::causality::is_request_to_end;
 use crate::verdict::fingerprint::fingerprint;
 use crate::verdict::replicas::Beside;
 use crate::verdict::{Verdict, exception_of};
@@ -395,8 +396,9 @@ fn findings(
         verdict.outcome,
         Outcome::Healthy | Outcome::Degraded | Outcome::Stopped | Outcome::Running
     ) {
-        let looked_bad = verdict.failures.iter().filter(|f| f.cause.is_some()).take(3);
-        for failure in looked_bad {
+        // That an end was asked for does not even read like a failure.
+        let looked_bad = verdict.failures.iter().filter(|f| f.cause.is_some());
+        for failure in looked_bad.filter(|f| !is_request_to_end(f)).take(3) {
             let place = names.place(failure.event, failure.process);
             out.push(Finding {
                 id: "look-alike".to_owned(),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::launch::processes::{Process, ProcessId, ProcessRole};
 use crate::report::model::ProcessRow;
 use crate::verdict::Verdict;
-use crate::verdict::causality::Reason;
+use crate::verdict::causality::{Reason, is_request_to_end};
 
 use super::places::{Names, exit_text};
 use super::waits::processes_in_words;
@@ -61,6 +61,11 @@ pub fn rows(names: &Names<'_>, verdict: &Verdict) -> Vec<ProcessRow> {
         let exit = exits.get(&id).cloned();
         let said = match failure {
             _ if victim || same => None,
+            // Where nothing failed, it only reads so; that an end was asked for, or came, does not even do that.
+            Some((_, f)) if root.is_none() => {
+                let reads_so = f.cause.is_some() && !is_request_to_end(f);
+                reads_so.then_some("says what reads like a failure")
+            }
             Some((i, _)) => Some(verdict.reason(i).map_or("failed too", Reason::text)),
             None => None,
         };
