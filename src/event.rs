@@ -325,6 +325,12 @@ pub struct Event {
 }
 
 impl Event {
+    /// The value of a setting that it states, the first where it states several.
+    pub fn setting(&self, name: &str) -> Option<&Arc<str>> {
+        let mut named = self.settings.iter().filter(|(own, _)| &**own == name);
+        named.next().map(|(_, value)| value)
+    }
+
     /// What a line states, with nothing captured yet.
     pub fn new(place: Place, speaker: Arc<Speaker>, fact: Fact) -> Self {
         Self {

@@ -31,12 +31,8 @@ pub(super) fn tell(launches: &Launches, verdict: &Verdict, names: &Names<'_>, ou
     };
     let mut all: u32 = 0;
     let mut heard: BTreeMap<(InputId, Option<Arc<str>>), String> = BTreeMap::new();
-    for placed in launches
-        .of_attempt(verdict.attempt)
-        .filter_map(|i| launches.events.get(i))
-    {
-        let setting = placed.event.settings.iter().find(|(name, _)| &**name == NODES);
-        let Some(nodes) = setting.and_then(|(_, value)| value.parse::<u32>().ok()) else {
+    for placed in launches.events_of(verdict.attempt) {
+        let Some(nodes) = placed.event.setting(NODES).and_then(|value| value.parse::<u32>().ok()) else {
             continue;
         };
         all = all.max(nodes);

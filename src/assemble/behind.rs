@@ -79,20 +79,13 @@ fn ranks<'l>(launches: &'l Launches, verdict: &Verdict) -> BTreeMap<ProcessId, &
 fn by_count<'l>(launches: &'l Launches, verdict: &Verdict) -> Option<Behind<'l>> {
     let ranks = ranks(launches, verdict);
     let mut groups: BTreeMap<&str, BTreeMap<ProcessId, u64>> = BTreeMap::new();
-    for placed in launches
-        .of_attempt(verdict.attempt)
-        .filter_map(|i| launches.events.get(i))
-    {
+    for placed in launches.events_of(verdict.attempt) {
         let figure = placed.event.figures.iter().find(|f| &*f.name == "last_enqueued_count");
         let (Some(figure), true) = (figure, ranks.contains_key(&placed.process)) else {
             continue;
         };
-        let group = placed
-            .event
-            .settings
-            .iter()
-            .find(|(name, _)| &**name == "process_group");
-        let group = groups.entry(group.map_or("", |(_, value)| value)).or_default();
+        let group = placed.event.setting("process_group").map_or("", |group| group);
+        let group = groups.entry(group).or_default();
         // What each had done when the time ran out.
         group.entry(placed.process).or_insert(figure.value as u64);
     }

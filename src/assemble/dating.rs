@@ -10,7 +10,7 @@ use crate::remedy::versions::{Range, Version};
 /// contradict one another, as those of two versions do.
 pub fn newest(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option<String> {
     let engine = launches.engine(attempt).id()?;
-    let events = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let events = launches.events_of(attempt);
     let defs = events
         .filter_map(|p| catalog.signature(p.event.signature))
         .map(|s| &s.def);

@@ -337,17 +337,12 @@ fn may_be_of(node: Option<&str>, who: &Process, launches: &Launches) -> bool {
 
 /// Whether a listed process is on the device, as far as both are known.
 fn is_on(event: &crate::event::Event, device: Option<u32>) -> bool {
-    let listed = event.settings.iter().find(|(n, _)| &**n == "other_device");
-    let listed = listed.and_then(|(_, v)| v.parse::<u32>().ok());
+    let listed = event.setting("other_device").and_then(|v| v.parse::<u32>().ok());
     listed.zip(device).is_none_or(|(listed, device)| listed == device)
 }
 
 fn other_holders(event: &crate::event::Event) -> Vec<(i64, f64)> {
-    let pid = event
-        .settings
-        .iter()
-        .find(|(n, _)| &**n == "other_pid")
-        .and_then(|(_, v)| v.parse().ok());
+    let pid = event.setting("other_pid").and_then(|v| v.parse().ok());
     let gib = event
         .figures
         .iter()
@@ -361,15 +356,12 @@ fn version(catalog: &Catalog, launches: &Launches, attempt: usize) -> Option<Str
     let engine = launches.engine(attempt).id()?;
     let own = |event: &crate::event::Event| {
         let signature = catalog.signature(event.signature)?;
-        (signature.def.program == engine).then(|| {
-            event
-                .settings
-                .iter()
-                .find(|(n, _)| &**n == "engine_version")
-                .map(|(_, v)| v.to_string())
-        })?
+        let stated = event
+            .setting("engine_version")
+            .filter(|_| signature.def.program == engine)?;
+        Some(stated.to_string())
     };
-    let events = || launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let events = || launches.events_of(attempt);
     events()
         .find_map(|p| own(&p.event))
         .or_else(|| launches.events.iter().find_map(|p| own(&p.event)))
@@ -380,11 +372,8 @@ fn nccl_version(launches: &Launches, attempt: usize) -> Option<String> {
     if !matches!(launches.engine(attempt), Engine::Nccl | Engine::Torch) {
         return None;
     }
-    let settings = launches.events.iter().flat_map(|p| &p.event.settings);
-    settings
-        .into_iter()
-        .find(|(n, _)| &**n == "nccl_version")
-        .map(|(_, v)| v.to_string())
+    let mut events = launches.events.iter();
+    events.find_map(|p| Some(p.event.setting("nccl_version")?.to_string()))
 }
 
 fn under(launches: &Launches, programs: &BTreeSet<&str>, group: Option<&String>) -> Vec<&'static str> {

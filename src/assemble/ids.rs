@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use super::places::Names;
 use crate::catalog::Catalog;
 use crate::event::Event;
+use crate::launch::files::file_of;
+use crate::launch::folders::session;
 use crate::report::model::LaunchIds;
 use crate::verdict::Verdict;
 use crate::verdict::failure::Failure;
@@ -16,13 +18,12 @@ const JOBS: [&str; 4] = ["StepId=", "step=", "*** JOB ", "*** STEP "];
 
 /// The ids of the launch, and of the place where its root arose.
 pub fn ids(catalog: &Catalog, names: &Names<'_>, verdict: &Verdict, root: Option<&Failure>) -> LaunchIds {
-    let events = || {
-        let attempt = names.launches.of_attempt(verdict.attempt);
-        attempt.filter_map(|index| Some(&names.launches.events.get(index)?.event))
-    };
+    let events = || names.launches.events_of(verdict.attempt).map(|placed| &placed.event);
     let program = |event: &Event| catalog.signature(event.signature).map(|s| s.def.program.as_str());
     let of_slurm = events().filter(|event| program(event) == Some("slurm"));
-    let files: BTreeSet<String> = events().map(|event| names.input(event.place.input)).collect();
+    let files: BTreeSet<String> = events()
+        .map(|event| names.input(event.place.input).replace('\\', "/"))
+        .collect();
     let raised = root.and_then(|failure| Some((failure, &names.launches.events.get(failure.event)?.event)));
     let pod = raised.and_then(|(_, event)| match event.victim.node.as_ref() {
         Some(node) if program(event) == Some("k8s") => Some(node.to_string()),
@@ -50,14 +51,7 @@ fn job(line: &str) -> Option<&str> {
 
 /// `slurm-884213.out`, which `sbatch` writes unless told otherwise.
 fn job_of_file(name: &str) -> Option<&str> {
-    let file = name.rsplit(['/', '\\']).next()?;
-    number(file.strip_prefix("slurm-")?)
-}
-
-/// The folder of a Ray session in a path: `session_2026-11-29_14-11-02_112233_1`.
-fn session(name: &str) -> Option<&str> {
-    name.split(['/', '\\'])
-        .find(|part| part.strip_prefix("session_").and_then(number).is_some())
+    number(file_of(name).strip_prefix("slurm-")?)
 }
 
 /// The number with which a text begins.

@@ -74,12 +74,8 @@ pub fn unit(launches: &Launches, verdict: &Verdict) -> Option<String> {
 
 fn told_by_supervisor<'l>(launches: &'l Launches, verdict: &Verdict) -> impl Iterator<Item = (&'l str, Option<i64>)> {
     let attempts = verdict.attempt.saturating_sub(1)..=verdict.attempt;
-    let events = attempts.flat_map(|attempt| launches.of_attempt(attempt));
-    events.filter_map(|i| launches.events.get(i)).filter_map(|placed| {
-        let mut settings = placed.event.settings.iter();
-        let (_, unit) = settings.find(|(name, _)| &**name == UNIT)?;
-        Some((&**unit, placed.event.victim.pid))
-    })
+    let events = attempts.flat_map(|attempt| launches.events_of(attempt));
+    events.filter_map(|placed| Some((&**placed.event.setting(UNIT)?, placed.event.victim.pid)))
 }
 
 /// The findings.

@@ -76,7 +76,7 @@ fn unheard_nodes(launches: &Launches, attempt: usize) -> Vec<String> {
 
 /// The engines of a data-parallel launch that other nodes are to start, and of which no line is in the logs.
 fn unheard_engines(launches: &Launches, attempt: usize) -> Option<String> {
-    let events = || launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let events = || launches.events_of(attempt);
     let setting = |wanted: &str| {
         let mut all = events().flat_map(|placed| &placed.event.settings);
         all.find_map(|(name, value)| value.parse::<u32>().ok().filter(|_| &**name == wanted))
@@ -144,7 +144,7 @@ fn of_ray(launches: &Launches, verdict: &Verdict, open: bool) -> Vec<String> {
 
 /// The nodes that joined the cluster and whose raylet says nothing, where the head's files are at hand.
 fn unheard_raylets<'l>(launches: &'l Launches, attempt: usize, speakers: &[&'l Process]) -> Vec<&'l str> {
-    let events = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let events = launches.events_of(attempt);
     let settings = events.flat_map(|placed| &placed.event.settings);
     let joined: BTreeSet<&str> = settings
         .filter(|(name, _)| &**name == "joined_node")

@@ -326,11 +326,7 @@ fn exception_report(launches: &Launches, verdict: &Verdict, exception: &crate::e
 }
 
 fn attempt(catalog: &Catalog, launches: &Launches, verdict: &Verdict, names: &Names<'_>) -> Attempt {
-    let events = || {
-        launches
-            .of_attempt(verdict.attempt)
-            .filter_map(|i| launches.events.get(i))
-    };
+    let events = || launches.events_of(verdict.attempt);
     // Lines of several inputs have no order: those of the one that shows the launch are told.
     let launch = |p: &&Placed| Launches::role(catalog, &p.event) == Some(Role::Launch);
     let input = events().find(launch).or_else(|| events().next());

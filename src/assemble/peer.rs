@@ -28,8 +28,7 @@ pub(super) fn tell(launches: &Launches, verdict: &Verdict, out: &mut Waits) {
         let Some(placed) = launches.events.get(failure.event) else {
             continue;
         };
-        let named = placed.event.settings.iter().find(|(name, _)| &**name == PEER);
-        if let Some((_, peer)) = named {
+        if let Some(peer) = placed.event.setting(PEER) {
             peers.insert(launches.processes.node_at(peer).clone());
             tellers.insert(failure.teller);
             nodes.extend(&launches.processes.get(failure.teller).node);

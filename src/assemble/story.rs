@@ -165,16 +165,17 @@ fn failed(
 /// The other side of the connection that the line of the root tells of.
 fn peer<'l>(launches: &'l Launches, root: &Failure) -> Option<&'l str> {
     let event = &launches.events.get(root.event)?.event;
-    let named = event.settings.iter().find(|(name, _)| &**name == "peer");
-    named.map(|(_, peer)| &**peer).or(event.victim.node.as_deref())
+    event
+        .setting("peer")
+        .map(|peer| &**peer)
+        .or(event.victim.node.as_deref())
 }
 
 /// The library in which native code crashed, as the root or another report of the same crash names it.
 fn crash_library<'l>(launches: &'l Launches, verdict: &Verdict, root: &Failure) -> Option<&'l str> {
     let named = |f: &Failure| {
-        let event = &launches.events.get(f.event)?.event;
-        let setting = event.settings.iter().find(|(name, _)| &**name == "crash_library");
-        setting.map(|(_, library)| &**library)
+        let library = launches.events.get(f.event)?.event.setting("crash_library");
+        library.map(|library| &**library)
     };
     let same = verdict
         .failures

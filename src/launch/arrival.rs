@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Launches;
 use super::processes::{Process, ProcessId, ProcessRole};
 use super::sizes::{self, Sizes};
+use super::{Launches, links};
 use crate::catalog::Catalog;
 use crate::event::{Event, InputId};
 
@@ -194,7 +194,7 @@ fn of_unheard_nodes(
     layout: &Layout,
     world: u32,
 ) -> Vec<Absent> {
-    let events = || launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let events = || launches.events_of(attempt);
     let stated = events()
         .flat_map(|placed| &placed.event.settings)
         .filter(|(name, _)| matches!(&**name, "nodes" | "nnodes"))
@@ -286,8 +286,8 @@ fn name_the_nameless(nameless: &[(ProcessId, &Process)], joined: &BTreeSet<Proce
         absent.clear();
     }
     for rank in absent.iter_mut().filter(|a| a.process.is_none()) {
-        let fits = |p: &Process| p.node.is_none() || rank.node.is_none() || p.node == rank.node;
-        rank.process = nameless.iter().find(|(_, p)| fits(p)).map(|(id, _)| *id);
+        let fitting = nameless.iter().find(|(_, p)| p.may_be_on(rank.node.as_ref()));
+        rank.process = fitting.map(|(id, _)| *id);
     }
 }
 
@@ -315,7 +315,7 @@ impl Outputs {
                 unnamed.entry(input).or_insert(id);
             }
         };
-        for placed in launches.of_attempt(attempt).filter_map(|i| launches.events.get(i)) {
+        for placed in launches.events_of(attempt) {
             add(placed.process, placed.event.place.input);
         }
         for &index in active {
@@ -358,16 +358,15 @@ fn figure(event: &Event, name: &str) -> Option<u32> {
 
 /// Number of ranks by the launch's own parallel sizes.
 pub fn size_from_settings(launches: &Launches, attempt: usize) -> Option<u32> {
-    let events = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let events = launches.events_of(attempt);
     let mut sizes: BTreeMap<&str, u32> = BTreeMap::new();
     for (name, value) in events.flat_map(|p| &p.event.settings) {
         if let Ok(value) = value.parse::<u32>() {
             sizes.entry(name).or_insert(value);
         }
     }
-    let size = |names: [&str; 2]| names.iter().find_map(|n| sizes.get(n)).copied();
-    let tp = size(["tensor_parallel_size", "tp_size"])?;
-    tp.checked_mul(size(["pipeline_parallel_size", "pp_size"]).unwrap_or(1))
+    let [tensor, pipeline, _] = links::SIZES.map(|names| names.iter().find_map(|n| sizes.get(n)).copied());
+    tensor?.checked_mul(pipeline.unwrap_or(1))
 }
 
 /// Which node holds which ranks, where ranks lie on nodes in equal blocks, as every launcher places them.

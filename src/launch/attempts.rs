@@ -314,14 +314,10 @@ const SETTINGS_WITHIN: usize = 64;
 fn node_of_several(events: &[Placed], from: &[usize]) -> Option<String> {
     let process = events.get(*from.first()?)?.process;
     let mut near = from.iter().take(SETTINGS_WITHIN).filter_map(|i| events.get(*i));
-    let setting = |p: &Placed, name: &str| {
-        let mut settings = p.event.settings.iter();
-        settings.find(|(n, _)| &**n == name).map(|(_, v)| v.to_string())
-    };
     near.find_map(|p| {
-        let nodes = setting(p, "nnodes").and_then(|n| n.parse::<u32>().ok());
+        let nodes = p.event.setting("nnodes").and_then(|n| n.parse::<u32>().ok());
         let several = p.process == process && nodes.is_some_and(|n| n > 1);
-        several.then(|| setting(p, "node_rank").unwrap_or_else(|| "0".to_owned()))
+        several.then(|| p.event.setting("node_rank").map_or("0", |rank| rank).to_owned())
     })
 }
 

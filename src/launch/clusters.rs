@@ -40,8 +40,7 @@ impl Cluster {
 
 /// The id of the cluster that a source names.
 fn id(source: &Source) -> Option<&Arc<str>> {
-    let mut settings = source.harvest.events.iter().flat_map(|e| &e.settings);
-    settings.find(|(name, _)| &**name == ID).map(|(_, id)| id)
+    source.harvest.events.iter().find_map(|event| event.setting(ID))
 }
 
 /// The clusters that the sources show, each with all that lies in its sessions' folders; none where there is but one.

@@ -67,7 +67,7 @@ pub struct Difference {
 pub fn differences(launches: &Launches, attempt: usize) -> Vec<Difference> {
     let mut told: Told<'_> = BTreeMap::new();
     let mut started: BTreeSet<&Arc<str>> = BTreeSet::new();
-    for placed in launches.of_attempt(attempt).filter_map(|i| launches.events.get(i)) {
+    for placed in launches.events_of(attempt) {
         let Some(node) = &launches.processes.get(placed.process).node else {
             continue;
         };

@@ -186,7 +186,7 @@ pub fn told_by_others<'s>(
 }
 
 /// Settings that multiply the ranks of a launch, under each of their names.
-const SIZES: [&[&str]; 3] = [
+pub(super) const SIZES: [&[&str]; 3] = [
     &["tensor_parallel_size", "tp_size"],
     &["pipeline_parallel_size", "pp_size"],
     &["data_parallel_size", "dp_size"],

@@ -262,6 +262,11 @@ impl Launches {
         self.by_attempt.get(attempt).into_iter().flatten().copied()
     }
 
+    /// The events of an attempt, in order.
+    pub fn events_of(&self, attempt: usize) -> impl Iterator<Item = &Placed> {
+        self.of_attempt(attempt).filter_map(|index| self.events.get(index))
+    }
+
     /// The processes that say or are told of anything in an attempt; with a single attempt of a single server, all of them.
     pub fn active(&self, attempt: usize) -> std::collections::BTreeSet<usize> {
         if self.attempts <= 1 && self.whole.is_none() {

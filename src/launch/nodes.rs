@@ -37,8 +37,8 @@ impl Nodes {
     /// Reads what the launch lines of an attempt state.
     pub fn of(launches: &Launches, attempt: usize) -> Self {
         let mut out = Self::default();
-        for placed in launches.of_attempt(attempt).filter_map(|i| launches.events.get(i)) {
-            let setting = |name: &str| placed.event.settings.iter().find(|(n, _)| &**n == name).map(|(_, v)| v);
+        for placed in launches.events_of(attempt) {
+            let setting = |name: &str| placed.event.setting(name);
             let number = |name: &str| setting(name).and_then(|v| v.parse::<u32>().ok());
             if let Some(address) = setting("head_node") {
                 out.led_from = Some(address.clone());
@@ -75,7 +75,7 @@ pub fn workers_are_done(launches: &Launches, attempt: usize, index: usize) -> bo
         .filter(|(machine, p)| p.role.is_worker_like() && !p.absorbed && machine.at(now).is_some())
         .map(|(machine, _)| machine)
         .collect();
-    let events = || launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let events = || launches.events_of(attempt);
     let mut settings = events().flat_map(|placed| &placed.event.settings);
     let eager = settings.any(|(name, value)| EAGER.contains(&&**name) && &**value == "True");
     let captured = |m: &Machine| m.at(now) == Some("graph-capture") && m.has_finished(now);

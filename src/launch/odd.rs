@@ -65,7 +65,7 @@ pub fn odd(launches: &Launches, attempt: usize) -> Vec<Odd> {
 
 fn values(launches: &Launches, attempt: usize, name: &str) -> ByNode {
     let mut values = ByNode::new();
-    for placed in launches.of_attempt(attempt).filter_map(|i| launches.events.get(i)) {
+    for placed in launches.events_of(attempt) {
         let Some(node) = &launches.processes.get(placed.process).node else {
             continue;
         };
@@ -85,7 +85,7 @@ fn only(values: &ByNode, node: &str) -> Option<Arc<str>> {
 /// Whether global rank 0 says on this node where it meets the others. Each of several replicas has a rank 0 of its own,
 /// and a place of its own to meet.
 fn has_first_rank(launches: &Launches, attempt: usize, node: &str) -> bool {
-    let placed = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let placed = launches.events_of(attempt);
     let meets = placed.filter(|p| p.event.settings.iter().any(|(name, _)| &**name == "init_method"));
     let mut of_node = meets.map(|p| launches.processes.get(p.process));
     of_node.any(|p| p.rank == Some(0) && p.node.as_deref() == Some(node))

@@ -129,6 +129,11 @@ impl Process {
         placed || ranked || main(own) != main(label)
     }
 
+    /// Whether it may be on a node, as far as both are known.
+    pub fn may_be_on(&self, node: Option<&Arc<str>>) -> bool {
+        self.node.as_ref().zip(node).is_none_or(|(own, node)| own == node)
+    }
+
     /// Whether it may be one that a round tells of.
     fn may_be_of(&self, round: Option<usize>) -> bool {
         self.scope.is_none() || round.is_none() || self.scope == round
@@ -423,8 +428,7 @@ impl Processes {
         let scope = self.scope(teller.input);
         let told = victim.node.as_ref().map(|n| self.aliases.get(n).unwrap_or(n));
         let fits = |p: &Process| {
-            let node = told.is_none() || p.node.is_none() || told == p.node.as_ref();
-            let node = node && p.may_be_of(scope);
+            let node = p.may_be_on(told) && p.may_be_of(scope);
             if let Some(pid) = victim.pid {
                 return node && p.pid == Some(pid);
             }

@@ -20,7 +20,7 @@ pub type Sizes = Vec<(u32, BTreeSet<ProcessId>)>;
 pub(super) fn of_one_meeting(catalog: &Catalog, launches: &Launches, attempt: usize) -> Sizes {
     let mut meetings: BTreeMap<(&str, &str), BTreeMap<u32, BTreeSet<ProcessId>>> = BTreeMap::new();
     let mut first: BTreeSet<(ProcessId, &str)> = BTreeSet::new();
-    for placed in launches.of_attempt(attempt).filter_map(|i| launches.events.get(i)) {
+    for placed in launches.events_of(attempt) {
         let step = catalog
             .signature(placed.event.signature)
             .and_then(|s| s.def.step.as_deref());

@@ -355,7 +355,7 @@ pub(super) fn names(
     })
 }
 
-fn family(failure: &Failure) -> Option<&str> {
+pub(super) fn family(failure: &Failure) -> Option<&str> {
     failure.cause.as_deref().map(catalog::family)
 }
 

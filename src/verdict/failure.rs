@@ -428,7 +428,7 @@ fn is_silent(launches: &Launches, failure: &Failure) -> bool {
 
 /// Whether a parent or an agent tells of an end by SIGKILL.
 fn told_of_sigkill(launches: &Launches, attempt: usize) -> bool {
-    let events = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let events = launches.events_of(attempt);
     events.into_iter().any(|p| p.event.exit == Some(ExitStatus::Signal(9)))
 }
 

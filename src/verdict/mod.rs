@@ -15,8 +15,8 @@ pub mod ready;
 pub mod replicas;
 pub mod shutdown;
 
+use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
-use crate::catalog::{self, Catalog};
 use crate::event::{Exception, Fact, TracebackKind};
 use crate::launch::Launches;
 use crate::report::model::Outcome;
@@ -113,10 +113,9 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
     // An observer's line names no phase: what its victim printed on its way down does.
     let aftermath = || failures.iter().skip(root_index + 1).filter(|f| f.traceback.is_some());
     // Where the process's own traceback says the same as a line about it, that knows the phase best.
-    let family = |f: &Failure| f.cause.as_deref().map(catalog::family).map(ToOwned::to_owned);
     let observed = root.process != root.teller;
     let same = |f: &&Failure| match observed {
-        true => family(f) == family(root),
+        true => causality::family(f) == causality::family(root),
         false => f.cause == root.cause,
     };
     let own = aftermath()

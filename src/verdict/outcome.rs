@@ -150,8 +150,7 @@ fn is_judged(program: Program) -> bool {
 }
 
 fn events(launches: &Launches, attempt: usize) -> impl Iterator<Item = &Event> {
-    let placed = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
-    placed.map(|p| &p.event)
+    launches.events_of(attempt).map(|placed| &placed.event)
 }
 
 /// Whether an exception arose while a package was built or installed.

@@ -18,7 +18,7 @@ pub fn outlived(catalog: &Catalog, launches: &Launches, attempt: usize, placed: 
         return false;
     };
     let place = &placed.event.place;
-    let mut events = launches.of_attempt(attempt).filter_map(|i| launches.events.get(i));
+    let mut events = launches.events_of(attempt);
     let first = events.find(|p| p.event.place.input == place.input && is_of_the_launch(catalog, p));
     let Some(first) = first.filter(|p| p.event.place.line > place.line) else {
         return false;

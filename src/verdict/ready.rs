@@ -14,15 +14,12 @@ const BATCH: &str = "launcher";
 /// Whether a line says that the engine had been serving although no ready line is in the log
 /// (`EngineCore encountered a fatal error.` is only printed after ready).
 pub fn told_later(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool {
-    launches
-        .of_attempt(attempt)
-        .filter_map(|i| launches.events.get(i))
-        .any(|p| {
-            let def = catalog.signature(p.event.signature).map(|s| &s.def);
-            def.is_some_and(|d| {
-                matches!(d.role, Role::Wrapper | Role::Consequence) && d.phase.as_deref() == Some("serving")
-            })
+    launches.events_of(attempt).any(|p| {
+        let def = catalog.signature(p.event.signature).map(|s| &s.def);
+        def.is_some_and(|d| {
+            matches!(d.role, Role::Wrapper | Role::Consequence) && d.phase.as_deref() == Some("serving")
         })
+    })
 }
 
 /// Where the launch became ready.

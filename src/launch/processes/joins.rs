@@ -30,7 +30,7 @@ impl Processes {
             (found.last().map(|(_, i)| *i), !apart)
         };
         let scope = self.scope(teller.input);
-        let node = |p: &Process| (p.node.is_none() || pair.node.is_none() || p.node == pair.node) && p.may_be_of(scope);
+        let node = |p: &Process| p.may_be_on(pair.node.as_ref()) && p.may_be_of(scope);
         let (by_pid, pids) = one(&|p| p.pid == Some(pid) && node(p) && p.rank.is_none_or(|r| r == rank));
         let (by_rank, ranks) = one(&|p| p.rank == Some(rank) && node(p) && p.pid.is_none_or(|p| p == pid));
         if pids || ranks {
@@ -80,8 +80,8 @@ impl Processes {
     }
 
     /// The first rank of each node, where the logs prove it: a process of the node gives both of its ranks, the node
-    /// says which of the launch's nodes it is, has rank 0 or the rank after another node's last, or all is of one node with as many local ranks as there are
-    /// ranks.
+    /// says which of the launch's nodes it is, has rank 0 or the rank after another node's last, or all is of one node
+    /// with as many local ranks as there are ranks.
     pub(super) fn first_ranks(&self) -> HashMap<Option<Arc<str>>, u32> {
         let all = || self.list.iter().filter(|p| !p.absorbed && p.role.is_worker_like());
         let mut told: HashMap<Option<Arc<str>>, BTreeSet<u32>> = HashMap::new();
@@ -142,7 +142,7 @@ impl Processes {
         let known = |(told, node): &&(links::Stricken, Option<Arc<str>>)| {
             self.list
                 .iter()
-                .any(|p| p.pid == Some(told.pid) && there(p, node.as_ref()))
+                .any(|p| p.pid == Some(told.pid) && p.may_be_on(node.as_ref()))
         };
         let unknown: Vec<_> = stricken.iter().filter(|told| !known(told)).collect();
         if unknown.is_empty() {
@@ -156,7 +156,7 @@ impl Processes {
             let may_be = |id: &ProcessId| {
                 let process = self.get(*id);
                 let other = || stricken.iter().any(|(s, _)| process.pid == Some(s.pid));
-                process.may_be_of(scope) && there(process, node.as_ref()) && !other()
+                process.may_be_of(scope) && process.may_be_on(node.as_ref()) && !other()
             };
             let named: Vec<ProcessId> = self.named_like(told).into_iter().filter(may_be).collect();
             let alike = unknown.iter().filter(|(o, n)| o.fate == told.fate && n == node).count();
@@ -356,8 +356,7 @@ impl Processes {
         for bare in self.list.iter_mut() {
             let unnamed = !bare.explicit && !bare.by_file && bare.label.is_none() && bare.pid.is_none();
             let taken = |(scope, rank, node): &(Option<usize>, Option<u32>, Option<Arc<str>>)| {
-                let node = node.is_none() || bare.node.is_none() || *node == bare.node;
-                *rank == bare.rank && node && bare.may_be_of(*scope)
+                *rank == bare.rank && bare.may_be_on(node.as_ref()) && bare.may_be_of(*scope)
             };
             if unnamed && bare.rank.is_some() && ranks.iter().any(taken) {
                 (bare.rank, bare.coords) = (None, Coords::default());
@@ -425,11 +424,6 @@ fn take(kept: &mut Process, gone: Process) {
         (Some(a), Some(b)) => Some(if before(&a, &b) { b } else { a }),
         (a, b) => a.or(b),
     };
-}
-
-/// Whether a process can be on a node.
-fn there(process: &Process, node: Option<&Arc<str>>) -> bool {
-    node.is_none() || process.node.is_none() || process.node.as_ref() == node
 }
 
 fn only(mut found: impl Iterator<Item = usize>) -> Option<usize> {
