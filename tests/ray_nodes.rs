@@ -146,3 +146,32 @@ fn a_node_that_could_not_join_the_cluster_is_why_the_launch_finds_no_place() {
         );
     }
 }
+
+#[test]
+fn a_driver_is_on_one_of_the_nodes_whose_sessions_are_there() {
+    let alone = examine_texts(&[driver(3)]);
+    assert_eq!(alone.launch.nodes, Some(2), "its own and the one that Ray names");
+    let mut beside = sessions();
+    beside.push(driver(3));
+    assert_eq!(examine_texts(&beside).launch.nodes, Some(2), "with both sessions");
+    let other: Vec<Text> = (beside.into_iter())
+        .filter(|text| !text.name.starts_with("node-a"))
+        .collect();
+    assert_eq!(
+        examine_texts(&other).launch.nodes,
+        Some(2),
+        "with that of the other node alone"
+    );
+    assert_eq!(examine_texts(&sessions()).launch.nodes, Some(2), "both sessions alone");
+}
+
+#[test]
+fn a_node_is_counted_once_whether_an_address_or_a_name_tells_of_it() {
+    let raylet = "[2026-11-27 05:50:02,931 I 90 90] (raylet) raylet.cc:91: Raylet of id, 820d5d8b started. Raylet consists of node_manager and object_manager. node_manager address: 10.9.0.11:42000 object_manager address: 10.9.0.11:42001 hostname: gpu-a\n";
+    let event = r#"{"event_id": "4Fe11ECA5355C55475Ba1F902dde3FbB4dA8", "source_type": "AUTOSCALER", "source_hostname": "gpu-a", "source_pid": 52, "label": "", "message": "Error: No available node types can fulfill resource request", "severity": "ERROR", "timestamp": "1795759300"}"#;
+    let report = examine_texts(&[
+        Text::new("s/logs/raylet.out", raylet),
+        Text::new("s/logs/events/event_AUTOSCALER.log", format!("{event}\n")),
+    ]);
+    assert_eq!(report.launch.nodes, Some(1));
+}

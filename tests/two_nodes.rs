@@ -476,3 +476,50 @@ fn a_file_may_be_named_for_its_job_and_its_host() {
     let nodes: Vec<Option<&str>> = report.processes.iter().map(|p| p.node.as_deref()).collect();
     assert!(nodes.iter().all(Option::is_some), "{nodes:?}");
 }
+
+/// A node of data-parallel engines: the one that leads, or one that joins it.
+fn data_parallel(settings: Option<&str>, rank: u32) -> Text {
+    let api = "APIServer pid=1";
+    let node = match settings {
+        Some(settings) => Node::default().say(
+            0,
+            api,
+            "INFO",
+            &format!("[startup.py:71] non-default args: {{{settings}}}"),
+        ),
+        None => Node::default().say(
+            0,
+            "MainProcess pid=1",
+            "INFO",
+            "[serve.py:164] Launching 1 data parallel engine(s) in headless mode, with head node address \
+             tcp://10.0.0.1:29550.",
+        ),
+    };
+    let engine =
+        "[core.py:135] Initializing a V1 LLM engine (v0.33.0) with config: model='/m/a', tensor_parallel_size=1";
+    node.say(20, &format!("EngineCore_DP{rank} pid=214"), "INFO", engine)
+        .file("")
+}
+
+#[test]
+fn nodes_of_data_parallel_engines_are_counted_by_what_they_state() {
+    const HEAD: &str = "'model': '/m/a', 'data_parallel_size': 2, 'data_parallel_size_local': 1";
+    const SECOND: &str = "'model': '/m/a', 'data_parallel_size': 2, 'data_parallel_size_local': 1, \
+                          'data_parallel_start_rank': 1, 'headless': True";
+    let nodes = |files: &[(&str, Option<&str>, u32)]| {
+        let texts: Vec<Text> = (files.iter())
+            .map(|(name, settings, rank)| Text::new(*name, data_parallel(*settings, *rank).bytes))
+            .collect();
+        examine_texts(&texts).launch.nodes
+    };
+    assert_eq!(nodes(&[("a.log", Some(HEAD), 0), ("b.log", Some(SECOND), 1)]), Some(2));
+    assert_eq!(nodes(&[("a.log", Some(HEAD), 0), ("b.log", None, 1)]), Some(2));
+    assert_eq!(
+        nodes(&[("x/0.log", Some(HEAD), 0), ("y/0.log", None, 1)]),
+        Some(2),
+        "names that say nothing"
+    );
+    assert_eq!(nodes(&[("b.log", None, 1)]), Some(2), "the head's log is missing");
+    const ALL: &str = "'model': '/m/a', 'data_parallel_size': 2, 'data_parallel_size_local': 2";
+    assert_eq!(nodes(&[("a.log", Some(ALL), 0)]), Some(1));
+}

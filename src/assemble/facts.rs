@@ -3,15 +3,16 @@
 //! Owns which figure belongs to the root's process. Never computes a new figure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
 use crate::event::Program;
 use crate::launch::Launches;
 use crate::launch::arrival::size_from_settings;
+use crate::launch::links::RAYLET_HOST;
 use crate::launch::machine::Engine;
-use crate::launch::processes::{Process, ProcessId, ProcessRole};
+use crate::launch::nodes;
+use crate::launch::processes::{Process, ProcessId};
 use crate::remedy::evidence::{Elsewhere, Spread};
 use crate::remedy::{Evidence, patch};
 use crate::report::model::{Launch, Measurement, Platform};
@@ -74,6 +75,7 @@ const NOT_SETTINGS: &[&str] = &[
     "blocking_hint",
     "command",
     "argv",
+    RAYLET_HOST,
     "ray_cluster",
     "ray_job",
     "ray_job_ended",
@@ -462,13 +464,13 @@ impl Facts {
             weights_before: self.weights_before,
             all_nodes: self.settings.get("nnodes").is_some_and(|n| {
                 let stated = n.parse::<u32>().unwrap_or(u32::MAX);
-                stated > 1 && stated <= node_count(launches, verdict.attempt)
+                stated > 1 && stated <= nodes::named(launches, verdict.attempt)
             }),
             figures: &self.figures,
             settings: &self.settings,
             unified: self.unified,
             tags: &self.tags,
-            nodes: self.nodes(launches, verdict.attempt),
+            nodes: nodes::count(launches, verdict.attempt),
             under: self.under.clone(),
             phase: verdict.phase.as_deref(),
             process: Some(who.id.as_str()),
@@ -480,16 +482,6 @@ impl Facts {
             other_holders: self.other_holders.clone(),
             leftovers: self.leftovers.clone(),
         }
-    }
-
-    /// Nodes of the launch: those that its settings state, else those that are named, or one.
-    fn nodes(&self, launches: &Launches, attempt: usize) -> u32 {
-        let number = |name: &str| self.settings.get(name).and_then(|n| n.parse::<u32>().ok());
-        let stated = number("nnodes").or_else(|| number(agents::NODES));
-        // A launch on Ray may have many nodes and states one.
-        stated
-            .filter(|n| *n > 1)
-            .unwrap_or_else(|| node_count(launches, attempt))
     }
 
     /// The launch block of the report, but for the ids.
@@ -542,7 +534,7 @@ impl Facts {
             died: died.as_ref().map(printed),
             seconds_to_death: seconds,
             world_size: world,
-            nodes: Some(self.nodes(launches, verdict.attempt)),
+            nodes: Some(nodes::count(launches, verdict.attempt)),
             gpus: world,
             ..Launch::default()
         }
@@ -561,36 +553,4 @@ fn json_value(text: &str) -> serde_json::Value {
             .or_else(|_| text.parse::<f64>().map(Into::into))
             .unwrap_or_else(|_| text.into()),
     }
-}
-
-/// Nodes that are named, or one.
-fn node_count(launches: &Launches, attempt: usize) -> u32 {
-    let active = launches.active(attempt);
-    let all = || {
-        active
-            .iter()
-            .map(|&i| (ProcessId(i), launches.processes.get(ProcessId(i))))
-    };
-    // Who only tells of the launch, or is only told of, may call a node by another name.
-    let own = |p: &Process| p.role != ProcessRole::Observer && p.last_line.1 > 0 && !p.absorbed;
-    // A router beside the servers, or another program, is no part of a launch.
-    let takes_part = |id: ProcessId, p: &Process| {
-        p.role != ProcessRole::Main || launches.machine(attempt, id).is_some_and(|m| m.last().is_some())
-    };
-    let nodes = |of: &dyn Fn(ProcessId, &Process) -> bool| -> BTreeSet<&Arc<str>> {
-        all()
-            .filter(|(id, p)| own(p) && of(*id, p))
-            .filter_map(|(_, p)| p.node.as_ref())
-            .collect()
-    };
-    let mut named = nodes(&takes_part);
-    if named.is_empty() {
-        named = nodes(&|_, _| true);
-    }
-    // Ray names only foreign nodes, so the driver's own adds one.
-    let unnamed = all().any(|(_, p)| own(p) && p.node.is_none() && p.role.is_worker_like());
-    u32::try_from(named.len())
-        .unwrap_or(u32::MAX)
-        .saturating_add(u32::from(unnamed))
-        .max(1)
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::rounds::Rounds;
-use super::{Source, folders, names};
+use super::{Source, folders, names, stated};
 use crate::catalog::Catalog;
 use crate::event::{Event, Program, Speaker};
 
@@ -107,53 +107,11 @@ pub fn hints(catalog: &Catalog, sources: &[Arc<Source>], rounds: &Rounds) -> Vec
             hint.node = only_host(source).or(hint.node.take());
         }
     }
-    by_node_rank(sources, &mut hints);
+    stated::name_nodes(sources, &mut hints);
     for (source, hint) in sources.iter().zip(&mut hints).filter(|(_, hint)| !hint.observer) {
         hint.node = hint.node.take().or_else(|| host_of_agent(catalog, source));
     }
     hints
-}
-
-/// Names the nodes of files that nothing else names, where each states which of the launch's nodes it is of.
-fn by_node_rank(sources: &[Arc<Source>], hints: &mut [FileHint]) {
-    let all: Vec<(usize, &str)> = sources
-        .iter()
-        .enumerate()
-        .filter_map(|(at, source)| Some((at, node_rank(source)?)))
-        .filter(|(at, _)| hints.get(*at).is_some_and(|h| h.node.is_none() && !h.observer))
-        .collect();
-    let ranks: BTreeSet<&str> = all.iter().map(|(_, rank)| *rank).collect();
-    if ranks.len() < 2 {
-        return;
-    }
-    let name = |at: usize| sources.get(at).map_or("", |source| bare(file_of(&source.name)));
-    for rank in ranks {
-        let own = || all.iter().filter(|(_, r)| *r == rank).map(|(at, _)| *at);
-        let names: BTreeSet<&str> = own().map(name).collect();
-        let others: BTreeSet<&str> = all
-            .iter()
-            .filter(|(_, r)| *r != rank)
-            .map(|(at, _)| name(*at))
-            .collect();
-        let node: Arc<str> = match names.first() {
-            Some(only) if names.len() == 1 && !others.contains(only) => (*only).into(),
-            _ => format!("node {rank}").into(),
-        };
-        for at in own() {
-            if let Some(hint) = hints.get_mut(at) {
-                hint.node = Some(node.clone());
-            }
-        }
-    }
-}
-
-/// The one node rank that a source states, if its lines name no host.
-fn node_rank(source: &Source) -> Option<&str> {
-    let settings = source.harvest.events.iter().flat_map(|e| &e.settings);
-    let stated = settings.filter(|(name, _)| &**name == "node_rank");
-    let ranks: BTreeSet<&str> = stated.map(|(_, value)| &**value).collect();
-    let first = ranks.first().copied();
-    first.filter(|_| ranks.len() == 1 && only_host(source).is_none())
 }
 
 /// The node of torchrun's agent, whose summaries name it: each agent tells of its own ranks only.
@@ -260,7 +218,7 @@ pub(super) fn tells_of_others(catalog: &Catalog, source: &Source) -> bool {
 }
 
 /// The one host that the lines of a source name.
-fn only_host(source: &Source) -> Option<Arc<str>> {
+pub(super) fn only_host(source: &Source) -> Option<Arc<str>> {
     let mut hosts = source.harvest.heard.iter().filter_map(|h| h.speaker.node.as_ref());
     // What Ray hands on names the nodes of others, and leaves out its own.
     let unlabelled = source.harvest.heard.iter().filter(|h| h.speaker.label.is_none());
@@ -377,7 +335,7 @@ const KEPT_BY_MACHINES: &[&str] = &[
 ];
 
 /// A file name without its endings and without the words that say what of a machine or pod it holds.
-fn bare(file: &str) -> &str {
+pub(super) fn bare(file: &str) -> &str {
     let joints = ['-', '_', '.'];
     let mut name = without_endings(file);
     loop {

@@ -3,17 +3,20 @@
 //! Owns the evidence for such ties: records that name both, a node's own address, and what the kernel tells. Never
 //! decides between several processes that fit: that is `processes`' work.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::Source;
 use super::files::FileHint;
+use super::names::is_node_name;
 use super::processes::Aliases;
 use crate::catalog::schema::Role;
 use crate::catalog::{self, Catalog};
 use crate::event::{Event, ExitStatus, InputId, Speaker, Victim};
 use crate::time::Stamp;
 
+/// Setting by which a raylet gives the name of its machine beside its address.
+pub const RAYLET_HOST: &str = "raylet_host";
 /// Lines over which a summary tells of one process.
 const RECORD: u64 = 2;
 /// Signals by which a process ends of its own fault: nobody sends them to clean up after another's failure.
@@ -76,10 +79,15 @@ pub fn addresses(sources: &[Arc<Source>], files: &[FileHint]) -> Aliases {
             tell(address, node);
         }
         for heard in &source.harvest.heard {
-            let name = heard.speaker.node.as_ref().or(file.node.as_ref());
-            if let (Some(address), Some(name)) = (&heard.identity.host, name) {
-                tell(address, name);
+            if let (Some(address), Some(name)) = (&heard.identity.host, node_name(&heard.speaker, file)) {
+                tell(address, &name);
             }
+        }
+    }
+    for (machine, address) in raylet_hosts(sources) {
+        let known = names.entry(address).or_default();
+        if known.is_empty() {
+            known.push(machine);
         }
     }
     // An address that stands for several names is a router's or a bridge's.
@@ -90,6 +98,35 @@ pub fn addresses(sources: &[Arc<Source>], files: &[FileHint]) -> Aliases {
             _ => None,
         })
         .collect()
+}
+
+/// The machines that raylets name beside their addresses, where lines call a node so and only one address is of it: one
+/// machine may run the raylets of several nodes.
+fn raylet_hosts(sources: &[Arc<Source>]) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {
+    let mut machines: BTreeMap<Arc<str>, BTreeSet<Arc<str>>> = BTreeMap::new();
+    for source in sources {
+        for event in &source.harvest.events {
+            let Some(machine) = event.setting(RAYLET_HOST) else {
+                continue;
+            };
+            let own = source.harvest.heard.iter().filter(|h| h.speaker == event.speaker);
+            let addresses = own.filter_map(|h| h.identity.host.clone());
+            machines.entry(machine.clone()).or_default().extend(addresses);
+        }
+    }
+    let heard = || sources.iter().flat_map(|source| &source.harvest.heard);
+    machines.retain(|machine, _| heard().any(|h| h.speaker.node.as_ref() == Some(machine)));
+    machines.into_iter().filter_map(|(machine, mut addresses)| {
+        let address = addresses.pop_first()?;
+        addresses.is_empty().then_some((machine, address))
+    })
+}
+
+/// What the lines of a speaker, or its file, call its node.
+pub(super) fn node_name(speaker: &Speaker, file: &FileHint) -> Option<Arc<str>> {
+    // A compose service that is named for a node stands for it; others share a host.
+    let service = || speaker.container.clone().filter(|name| is_node_name(name));
+    speaker.node.clone().or_else(service).or_else(|| file.node.clone())
 }
 
 /// Records that name rank and pid of one process on lines of their own, as torchrun's summary does.

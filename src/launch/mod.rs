@@ -23,6 +23,7 @@ pub mod relation;
 pub mod rounds;
 mod servers;
 pub mod sizes;
+mod stated;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

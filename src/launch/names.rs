@@ -111,10 +111,15 @@ fn words(name: &str) -> impl Iterator<Item = String> + '_ {
     parts.filter(|part| !part.is_empty()).map(str::to_ascii_lowercase)
 }
 
+/// Whether a name is an address as it stands.
+pub(super) fn is_ip(name: &str) -> bool {
+    name.parse::<IpAddr>().is_ok()
+}
+
 /// `10.0.0.1`, also with dashes, as clouds name their machines.
 fn is_address(name: &str) -> bool {
     let plain = name.trim_start_matches("ip-").replace(['-', '_'], ".");
-    name.parse::<IpAddr>().is_ok() || plain.parse::<IpAddr>().is_ok()
+    is_ip(name) || is_ip(&plain)
 }
 
 /// `gpu07.cluster.local`.

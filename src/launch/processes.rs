@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::Source;
 use super::files::{FileHint, file_of, hints};
 use super::links;
-use super::names::is_node_name;
+use super::names::is_ip;
 use super::rounds::Rounds;
 use crate::catalog::Catalog;
 use crate::catalog::captures::Identity;
@@ -26,7 +26,7 @@ pub struct ProcessId(pub usize);
 /// Label of vLLM's process on a node that only joins a launch; no other of its processes is ever called so.
 const MAIN_OF_ENGINES: &str = "MainProcess";
 /// Label of Ray's daemon of a node.
-const RAYLET: &str = "raylet";
+pub(super) const RAYLET: &str = "raylet";
 
 /// What a process does in the launch, outermost first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -317,9 +317,7 @@ impl Processes {
 
     /// The node of a speaker, by the name its other lines use.
     fn node_of(&self, speaker: &Speaker, file: &FileHint) -> Option<Arc<str>> {
-        // A compose service that is named for a node stands for it; others share a host.
-        let service = speaker.container.clone().filter(|name| is_node_name(name));
-        let node = speaker.node.clone().or(service).or_else(|| file.node.clone())?;
+        let node = links::node_name(speaker, file)?;
         Some(self.aliases.get(&node).cloned().unwrap_or(node))
     }
 
@@ -365,6 +363,15 @@ impl Processes {
             raylets.any(|p| p.identity.host.as_ref().is_some_and(|other| other != *host))
         };
         own.node.as_ref().or_else(|| host().filter(among))
+    }
+
+    /// The processes whose lines Ray hands on in these inputs with the address of their node, which it leaves out for those
+    /// of the driver's own.
+    pub(super) fn foreign_in<'a>(&'a self, inputs: &'a BTreeSet<InputId>) -> impl Iterator<Item = &'a Process> {
+        let foreign = |speaker: &Speaker| speaker.label.is_some() && speaker.node.as_deref().is_some_and(is_ip);
+        let here = self.by_speaker.iter();
+        let here = here.filter(move |((input, speaker), _)| foreign(speaker) && inputs.contains(input));
+        here.map(|(_, id)| self.get(*id))
     }
 
     /// The node that gives an address as its own, else the address.

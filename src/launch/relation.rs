@@ -338,8 +338,9 @@ fn settings(events: &[Event]) -> impl Iterator<Item = &(Arc<str>, Arc<str>)> {
 }
 
 /// Whether an address is more than this machine's own or none.
-fn names_a_host(address: &str) -> bool {
+pub(super) fn names_a_host(address: &str) -> bool {
     let own = ["None", "auto", "local", "localhost", "127.", "0.0.0.0", "[::]", "::"];
+    let address = address.split_once("://").map_or(address, |(_, host)| host);
     !address.is_empty() && own.iter().all(|o| !address.starts_with(o))
 }
 
