@@ -30,7 +30,13 @@ const KINDS: [(&str, &[KeysOf]); 6] = [
             ("FRAME_FUNCTIONS", |frame| texts(&frame["function"])),
         ],
     ),
-    ("place", &[("PLACE_MODULES", |place| texts(&place["module"]))]),
+    (
+        "place",
+        &[
+            ("PLACE_MODULES", |place| texts(&place["module"])),
+            ("PLACE_SUBJECTS", |place| texts(&place["of"])),
+        ],
+    ),
     (
         "exception",
         &[("EXCEPTION_TYPES", |exception| texts(&exception["type"]))],

@@ -43,7 +43,7 @@ impl Record {
         let object = json!({"schema": ERROR_SCHEMA, "source": source, "error": {"id": id, "text": text}});
         Self {
             source: source.to_owned(),
-            line: object_line(object),
+            line: object_line(&object),
         }
     }
 
@@ -56,7 +56,7 @@ impl Record {
         }
         Self {
             source: report.source.clone(),
-            line: line_with(report, "scan", scan),
+            line: line_with(report, "scan", &scan),
         }
     }
 }

@@ -65,6 +65,7 @@ pub(super) fn structure() -> &'static Structure {
         frames: table(FRAME_TEXT, FRAME_SPANS, FRAME_MODULES),
         functions: FRAME_FUNCTIONS,
         places: table(PLACE_TEXT, PLACE_SPANS, PLACE_MODULES),
+        subjects: PLACE_SUBJECTS,
         exceptions: table(EXCEPTION_TEXT, EXCEPTION_SPANS, EXCEPTION_TYPES),
     });
     &STRUCTURE
@@ -109,6 +110,7 @@ mod tests {
         }
         let owned = Structure::new(all.frame, all.place, all.exception);
         assert!(owned.functions == tables.functions && owned.frames.keys() == tables.frames.keys());
-        assert!(owned.places.keys() == tables.places.keys() && owned.exceptions.keys() == tables.exceptions.keys());
+        assert!(owned.places.keys() == tables.places.keys() && owned.subjects == tables.subjects);
+        assert!(owned.exceptions.keys() == tables.exceptions.keys());
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Owns the tables of frames, places and exceptions. Never looks at a message's words.
 
+use std::borrow::Cow;
+
 use super::entries::Table;
 use super::keys::Keys;
 use super::modules;
@@ -58,6 +60,8 @@ pub struct Structure {
     pub(super) functions: Keys,
     /// Rows of places, by their modules.
     pub(super) places: Table<PlaceDef>,
+    /// Signatures and types of exceptions that they are of.
+    pub(super) subjects: Keys,
     /// Rows of exceptions, by their types.
     pub(super) exceptions: Table<ExceptionDef>,
 }
@@ -67,8 +71,11 @@ impl Structure {
     pub fn new(frames: Vec<FrameDef>, places: Vec<PlaceDef>, exceptions: Vec<ExceptionDef>) -> Self {
         let numbered = (0..).zip(&frames);
         let functions = numbered.flat_map(|(i, row)| row.function.iter().map(move |name| (name.as_str(), i)));
+        let numbered = (0..).zip(&places);
+        let subjects = numbered.flat_map(|(i, row)| row.of.iter().map(move |of| (of.as_str(), i)));
         Self {
             functions: Keys::new(functions),
+            subjects: Keys::new(subjects),
             frames: Table::keyed(frames, |row| vec![row.module.as_str()]),
             places: Table::keyed(places, |row| vec![row.module.as_str()]),
             exceptions: Table::keyed(exceptions, |row| vec![row.kind.as_str()]),
@@ -105,6 +112,7 @@ impl Structure {
         let last = kind.rsplit('.').next().unwrap_or(kind);
         // A text that a signature knows says more than the type.
         let named = signature.unwrap_or(last);
+        self.subjects.get(named).next()?;
         let row = |frame| {
             let fits = |row: &PlaceDef| row.of.iter().any(|of| of == named) && is_of(&row.function, frame);
             best(&self.places, frame, fits, |row| {
@@ -223,7 +231,7 @@ fn best<'t, T>(
     fits: impl Fn(&T) -> bool,
     rank: impl Fn(&T) -> (bool, usize),
 ) -> Option<&'t T> {
-    let path = frame.file.replace('\\', "/");
+    let path = slashed(&frame.file);
     let rows = modules::fitting(table.keys(), &path).filter_map(|i| Some((table.get(i)?, i)));
     let fitting = rows.filter(|(row, _)| fits(row));
     fitting.max_by_key(|(row, i)| (rank(row), *i)).map(|(row, _)| row)
@@ -252,8 +260,16 @@ const CHECKOUT: [&str; 8] = [
     "/sglang/examples/",
 ];
 
+/// A path as other systems than Windows write it.
+fn slashed(path: &str) -> Cow<'_, str> {
+    match memchr::memchr(b'\\', path.as_bytes()) {
+        Some(_) => path.replace('\\', "/").into(),
+        None => path.into(),
+    }
+}
+
 fn origin_of(file: &str) -> Origin {
-    let file = file.replace('\\', "/");
+    let file = slashed(file);
     let has = |part: &str| file.contains(part);
     if has("/transformers_modules/") || has("vllm/model_executor/models/") || has("sglang/srt/models/") {
         Origin::ModelCode

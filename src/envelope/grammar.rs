@@ -69,6 +69,13 @@ pub(super) fn exception(s: &str) -> bool {
 
 /// `INFO:     ` (uvicorn), or vLLM's level and stamp.
 fn levelled(s: &str) -> bool {
+    // Most words are no level, and this is asked of every word near the start of a line.
+    if !matches!(
+        s.as_bytes(),
+        [b'I' | b'W' | b'E' | b'D' | b'C' | b'T' | b'F', b'A'..=b'Z', ..]
+    ) {
+        return false;
+    }
     LEVELS.iter().any(|level| {
         s.strip_prefix(level).is_some_and(|rest| {
             rest.strip_prefix(':')
@@ -97,13 +104,19 @@ fn glog(b: &[u8]) -> bool {
 /// `(NAME pid=123`
 fn process(s: &str) -> bool {
     let b = near(s.as_bytes());
-    memmem::find(b, b"pid=").is_some_and(|at| {
+    pid(b).is_some_and(|at| {
         let (before, pid) = b.split_at(at);
         let count = |wanted: u8| before.iter().filter(|b| **b == wanted).count();
         // `NVRM: Xid (PCI:0000:5d:00): 45, pid=88123` names a pid behind its parenthesis.
         let within = count(b'(') > count(b')');
         within && matches!(before, [.., b' ' | b'(']) && pid.get(4).is_some_and(u8::is_ascii_digit)
     })
+}
+
+/// Where the first `pid=` stands in the part of a line in which a header is looked for.
+pub(super) fn pid(b: &[u8]) -> Option<usize> {
+    let mut signs = memchr::memchr_iter(b'=', near(b));
+    signs.find_map(|at| at.checked_sub(3).filter(|start| b.get(*start..at) == Some(b"pid")))
 }
 
 /// `[rank12]:`: the rank and what follows the colon.
@@ -116,7 +129,11 @@ pub(super) fn rank(s: &str) -> Option<(u32, &str)> {
 /// The host of an NCCL header, `host:123:456 [7] … NCCL INFO`, with or without a stamp before it.
 pub(super) fn nccl(s: &str) -> Option<&str> {
     let s = match s.strip_prefix('[') {
-        Some(stamped) => stamped.split_once("] ")?.1,
+        Some(stamped) => {
+            stamped
+                .split_at_checked(memmem::find(stamped.as_bytes(), b"] ")? + 2)?
+                .1
+        }
         None => s,
     };
     let end = memchr::memchr2(b':', b' ', near(s.as_bytes())).filter(|&at| at > 0)?;

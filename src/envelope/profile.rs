@@ -307,6 +307,9 @@ impl Profile {
             return false;
         }
         let found: Vec<_> = texts.iter().filter_map(|text| container::piped(text)).collect();
+        if found.is_empty() {
+            return false;
+        }
         let proofs = found.iter().filter(|(_, _, text)| grammar::program(text)).count();
         let numbered = found
             .iter()

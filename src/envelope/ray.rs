@@ -9,9 +9,10 @@ use nom::combinator::opt;
 use nom::sequence::{preceded, terminated};
 use nom::{IResult, Parser};
 
+use super::grammar;
 use super::said::{RaySaid, Said};
 
-/// A longer name is no name of an actor.
+/// A longer name, in bytes, is no name of an actor.
 const LONGEST_NAME: usize = 200;
 
 /// Peels one driver prefix.
@@ -47,9 +48,8 @@ fn worker(s: &str) -> Option<(&str, RaySaid<'_>)> {
         terminated((alt((number, word)), ip), char(')')).parse(s)
     }
     let inside = s.strip_prefix('(')?;
-    let near = inside.split_at(inside.floor_char_boundary(LONGEST_NAME)).0;
-    let (name, _) = near.split_once("pid=")?;
-    let (_, fields) = inside.split_once("pid=")?;
+    let (name, fields) = inside.split_at_checked(grammar::pid(inside.as_bytes())?)?;
+    let fields = fields.strip_prefix("pid=").filter(|_| name.len() < LONGEST_NAME)?;
     let name = match name.strip_suffix(' ') {
         Some(name) => name,
         None if name.is_empty() => "",

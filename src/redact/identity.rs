@@ -262,8 +262,10 @@ impl Known {
     /// Ready to be looked for.
     pub fn compile(self) -> Compiled {
         let (names, kinds): (Vec<String>, Vec<Kind>) = self.names.into_iter().unzip();
+        // Most reports name nobody, and even an automaton of nothing takes its time to build.
+        let search = (!names.is_empty()).then(|| AhoCorasick::new(&names).ok());
         Compiled {
-            search: AhoCorasick::new(&names).ok().filter(|_| !names.is_empty()),
+            search: search.flatten(),
             kinds,
         }
     }

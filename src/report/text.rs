@@ -27,8 +27,8 @@ pub fn safe_lines(text: &str) -> Cow<'_, str> {
 }
 
 fn clean(text: &str, keep_breaks: bool) -> Cow<'_, str> {
-    // The usual line is printable ASCII: no copy.
-    if text.bytes().all(|b| (0x20..0x7f).contains(&b)) {
+    // The usual line: no copy.
+    if stays(text, false) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
@@ -55,6 +55,25 @@ fn clean(text: &str, keep_breaks: bool) -> Cow<'_, str> {
         marks = 0;
     }
     Cow::Owned(out)
+}
+
+/// Whether [`safe_lines`] leaves the text as it is, with all its line breaks, as far as single characters tell.
+pub fn stays_with_breaks(text: &str) -> bool {
+    stays(text, true)
+}
+
+fn stays(text: &str, breaks: bool) -> bool {
+    let plain = |b: u8| (0x20..0x7f).contains(&b) || breaks && b == b'\n';
+    let stays = |c: char| !acts_or_hides(c) && !matches!(c, '\u{2028}' | '\u{2029}') && c.width() != Some(0);
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|b| !plain(b)) {
+        let mut others = rest.split_at(at).1.chars();
+        if !others.next().is_some_and(stays) {
+            return false;
+        }
+        rest = others.as_str();
+    }
+    true
 }
 
 /// The text with other characters, of as many bytes, for those that act on a terminal or hide; line breaks and tabs stay.

@@ -330,7 +330,6 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         }
         Fact::Known => {
             let signature = signature?;
-            failure.key = key(&signature.def.id, "");
             match signature.def.role {
                 Role::Root => rate(signature.strength, signature.def.cause.as_deref(), &mut failure),
                 Role::Wrapper => failure.worth = Worth::Carrier,
@@ -352,6 +351,7 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
                 }
                 _ => return None,
             }
+            failure.key = key(&signature.def.id, "");
         }
         Fact::UnknownError => failure.key = key("line", &event.place.text),
         Fact::Seen => return None,
