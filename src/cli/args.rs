@@ -90,7 +90,7 @@ pub struct Looks {
 pub enum Command {
     /// Examine many incidents: every log below the paths, one result each
     Scan(Box<Scan>),
-    /// Print the page of a cause, signature, phase or remedy
+    /// Print the page of a cause, a family of causes, a signature, a phase or a remedy
     Explain {
         /// Its id, such as gpu-oom.graph-capture, or a family such as gpu-oom
         #[arg(required_unless_present = "all")]
