@@ -663,3 +663,35 @@ fn an_engine_core_without_workers_is_the_rank_that_it_says() {
     assert_eq!(cause(&report), Some("dist.rendezvous-timeout"));
     assert_eq!(report.log.missing, ["rank 1"], "{}", report.headline);
 }
+
+#[test]
+fn a_node_that_joins_alone_waits_for_the_head_whose_log_is_missing() {
+    let vllm = "(MainProcess pid=1) INFO 11-27 06:00:09 [model.py:741] Resolved architecture: LlamaForCausalLM\n\
+        (MainProcess pid=1) INFO 11-27 06:00:10 [serve.py:212] Launching vLLM (v0.33.0) headless multiproc executor, with head node address 10.0.0.1:29500 for torch.distributed process group.\n\
+        (Worker pid=302) INFO 11-27 06:00:30 [parallel_state.py:1931] world_size=2 rank=1 local_rank=0 distributed_init_method=tcp://10.0.0.1:29500 backend=nccl\n";
+    let engines = "(MainProcess pid=1) INFO 11-27 06:00:10 [serve.py:164] Launching 1 data parallel engine(s) in headless mode, with head node address tcp://10.0.0.1:29550.\n\
+        (EngineCore_DP1 pid=302) INFO 11-27 06:00:30 [core.py:135] Initializing a V1 LLM engine (v0.33.0) with config: model='/m/a', tensor_parallel_size=1\n";
+    let sglang = "[2026-11-27 06:00:01] server_args=ServerArgs(model_path='/m/a', tp_size=4, nnodes=2, node_rank=1, dist_init_addr='10.0.0.1:29500')\n\
+        [2026-11-27 06:00:10 TP2] Init torch distributed begin.\n\
+        [2026-11-27 06:00:10 TP3] Init torch distributed begin.\n";
+    for (log, who, head) in [
+        (vllm, "A node that joins another one's server", "10.0.0.1:29500"),
+        (
+            engines,
+            "A node that joins another one's server",
+            "tcp://10.0.0.1:29550",
+        ),
+        (sglang, "Node 1", "10.0.0.1:29500"),
+    ] {
+        let report = examine_texts(&[Text::new("worker.log", log)]);
+        assert_eq!(report.outcome, Outcome::Running);
+        let told = format!("{who} waits for the head at {head}, whose log is not in the input");
+        assert_eq!(report.headline, told);
+        assert!(report.findings.iter().any(|f| f.id == "node.joins"));
+    }
+    // Of four nodes, the head need not be the one that is missed.
+    let of_four = sglang.replace("nnodes=2", "nnodes=4").replace("tp_size=4", "tp_size=8");
+    let report = examine_texts(&[Text::new("worker.log", of_four)]);
+    assert!(!report.headline.contains("the head"), "{}", report.headline);
+    assert!(report.findings.iter().any(|f| f.id == "node.joins"));
+}

@@ -297,6 +297,9 @@ fn a_listing_of_kubernetes_says_whose_end_it_tells() {
     }
 }
 
+const READY: &str = "[2026-08-14 06:02:20] INFO:     Application startup complete.\n\
+     [2026-08-14 06:02:25] The server is fired up and ready to roll!\n";
+
 /// SGLang's start in a pod, and what the kubelet's events say of it.
 fn probed(end: &str, events: &str) -> Report {
     let log = "[2026-08-14 06:00:05] server_args=ServerArgs(model_path='/m/a', tp_size=1, nnodes=1)\n\
@@ -333,6 +336,11 @@ fn a_probe_that_fails_ends_nothing_until_the_kubelet_kills() {
         ("", "probe probe", Outcome::Running),
         (load, "probe", Outcome::Running),
         ("", "probe kill", Outcome::Failed),
+        // What was to be ended and goes on was not: the container that serves may be the next.
+        (load, "probe kill", Outcome::Running),
+        // It has 30 seconds to end.
+        (&load.replace(" 06:01:", " 06:00:"), "kill", Outcome::Failed),
+        (&format!("{load}{READY}"), "probe kill", Outcome::Healthy),
     ] {
         assert_eq!(probed(end, events).outcome, outcome, "{events} {end}");
     }

@@ -279,3 +279,22 @@ TypeError: 'default' is an invalid keyword argument for typevar()
     assert_eq!(report.root.unwrap().place.line, 6);
     assert_eq!(report.cause.map(|c| c.id).as_deref(), Some("ray.worker-start"));
 }
+
+#[test]
+fn a_rank_is_one_process_by_its_label_its_pid_and_its_number() {
+    let log = "[2026-11-27 06:00:01] server_args=ServerArgs(model_path='/m/a', tp_size=2, dp_size=1)\n\
+        [2026-11-27 06:00:10 TP0] Init torch distributed begin.\n\
+        [2026-11-27 06:00:10 TP1] Init torch distributed begin.\n\
+        gpu-a:410:410 [0] NCCL INFO ncclCommInitRankConfig comm 0x8fe0500 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 60 commId 0x8c180c9194a90f0e - Init START\n\
+        gpu-a:411:411 [1] NCCL INFO ncclCommInitRankConfig comm 0x8fe0500 rank 1 nranks 2 cudaDev 1 nvmlDev 0 busId 60 commId 0x8c180c9194a90f0e - Init START\n\
+        [2026-11-27 06:00:20 TP1] Load weight begin. avail mem=77.90 GB\n\
+        [rank1]: RuntimeError: CUDA error: an illegal memory access was encountered\n";
+    let report = examine_texts(&[Text::new("a.log", log)]);
+    let ids: BTreeSet<&str> = report.processes.iter().map(|p| p.id.as_str()).collect();
+    assert_eq!(ids, BTreeSet::from(["main", "TP0 pid=410", "TP1 pid=411"]));
+    assert_eq!(root_process(&report).id, "TP1 pid=411");
+    // Two pids of one rank: which of them the label is of is not known.
+    let two = log.replacen("[2026-11-27 06:00:20", "gpu-a:577:577 [1] NCCL INFO ncclCommInitRankConfig comm 0x9fe0500 rank 1 nranks 2 cudaDev 1 nvmlDev 0 busId 60 commId 0x9c180c9194a90f0e - Init START\n[2026-11-27 06:00:20", 1);
+    let report = examine_texts(&[Text::new("a.log", two)]);
+    assert!(report.processes.iter().any(|p| p.id == "TP1"), "{:?}", report.processes);
+}

@@ -175,3 +175,28 @@ fn a_node_is_counted_once_whether_an_address_or_a_name_tells_of_it() {
     ]);
     assert_eq!(report.launch.nodes, Some(1));
 }
+
+#[test]
+fn a_worker_that_the_engine_calls_by_its_rank_is_the_one_whose_file_is_there() {
+    let pid = PIDS[1];
+    let file = |rank: usize| {
+        Text::new(
+            format!(
+                "s/session_2026-11-27_05-50-00_123456_90/logs/worker-{rank}b8efa5a3bf104413a725c6ff0459a6be12b1fd33314cbb138745baf-01000000-{pid}.err"
+            ),
+            format!("{}\n", started(rank)),
+        )
+    };
+    // The driver's own node has a worker of the same pid.
+    let near = format!("(RayWorkerProc pid={pid}) {}\n", started(1));
+    let told = "(EngineCore pid=640) ERROR 11-27 06:04:40 [ray_executor_v2.py:320] RayWorkerProc rank=[3] died unexpectedly, shutting down executor.\n";
+    let report = examine_texts(&[Text::new("s.log", format!("{near}{told}")), file(3)]);
+    let ranks: Vec<Option<u32>> = (report.processes.iter())
+        .filter(|p| p.pid == Some(pid.into()))
+        .map(|p| p.rank)
+        .collect();
+    assert_eq!((ranks.len(), report.processes.len()), (2, 3), "{ranks:?}");
+    let root = report.root.as_ref().unwrap();
+    assert_eq!(root.place.rank, Some(3));
+    assert!(root.place.process.as_ref().unwrap().contains(&format!("pid={pid}")));
+}

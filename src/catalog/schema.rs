@@ -149,6 +149,9 @@ pub struct SignatureDef {
     /// explains that.
     #[serde(default)]
     pub pending: bool,
+    /// Seconds that whom it tells to end has for that: a launch that gets further after them was not ended.
+    #[serde(default)]
+    pub grace: Option<u32>,
     /// The text says only that a step failed: a reason beside it, in the same message or chain of exceptions, counts
     /// before it.
     #[serde(default)]

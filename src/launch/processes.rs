@@ -117,14 +117,14 @@ pub struct Process {
 impl Process {
     /// Whether a speaker under the same pid must be another process, as their names or ranks say.
     fn is_another(&self, heard: &Heard) -> bool {
-        let (Some(own), Some(label)) = (&self.label, &heard.speaker.label) else {
-            return false;
-        };
         let differ = |a: Option<u32>, b: Option<u32>| a.zip(b).is_some_and(|(a, b)| a != b);
+        let (world, its_world) = (self.identity.world_size, heard.identity.world_size);
+        let ranked = world == its_world && differ(self.rank, heard.speaker.rank.or(heard.identity.rank));
+        let (Some(own), Some(label)) = (&self.label, &heard.speaker.label) else {
+            return ranked && world.is_some();
+        };
         let (a, b) = (&self.coords, &heard.speaker.coords);
         let placed = differ(a.dp, b.dp) || differ(a.pp, b.pp) || differ(a.tp, b.tp) || differ(a.ep, b.ep);
-        let same_world = self.identity.world_size == heard.identity.world_size;
-        let ranked = same_world && differ(self.rank, heard.speaker.rank.or(heard.identity.rank));
         let main = |label: &str| label == MAIN_OF_ENGINES;
         placed || ranked || main(own) != main(label)
     }

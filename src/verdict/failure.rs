@@ -118,6 +118,7 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
         let Some(mut failure) = candidate(catalog, launches, index, &placed) else {
             continue;
         };
+        let grace = launches.signature(catalog, index).and_then(|s| s.def.grace).map(f64::from);
         let later = |ready: &usize| came_later(launches, index, &placed, *ready);
         let own = |ready: &&usize| !launches.of_other_servers(index, **ready);
         failure.after_ready = served || ready.iter().find(own).is_some_and(|r| !later(r));
@@ -131,7 +132,8 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
                 .signature(catalog, index)
                 .is_some_and(|s| settled.contains(&s.def.id.as_str()))
             || failure.after_ready && is_of_client(&placed.event.fact)
-            || failure.retried && went_on(catalog, launches, attempt, index)
+            || failure.retried && went_on(catalog, launches, attempt, index, 0.0)
+            || grace.is_some_and(|seconds| went_on(catalog, launches, attempt, index, seconds))
             || preamble::outlived(catalog, launches, attempt, &placed, &failure);
         phase::place(catalog, launches, attempt, index, &placed, &mut failure);
         failures.push(failure);
@@ -166,7 +168,7 @@ fn await_ends(catalog: &Catalog, launches: &Launches, failures: &mut [Failure]) 
         let later =
             |f: &&Failure| undated || f.event > failure.event || !launches.in_known_order(failure.event, f.event);
         let mut later = failures.iter().filter(later);
-        later.any(|f| causality::declares(catalog, launches, failure, f))
+        later.any(|f| !f.survived && causality::declares(catalog, launches, failure, f))
     };
     let waiting: Vec<usize> = (0..failures.len())
         .filter(|&i| failures.get(i).is_some_and(|f| pending(f) && !ended(f)))
@@ -229,16 +231,18 @@ fn moved_on(launches: &Launches, attempt: usize, failure: &Failure, index: usize
         .is_some_and(|m| m.advanced_after(launches.moment(index)))
 }
 
-/// Whether the launch got further than any process had been, and further than the step that was tried: a try that failed
-/// held up nobody.
-fn went_on(catalog: &Catalog, launches: &Launches, attempt: usize, index: usize) -> bool {
+/// Whether the launch got further than any process had been, and further than the step that was tried, after so many
+/// seconds: a try that failed held up nobody.
+fn went_on(catalog: &Catalog, launches: &Launches, attempt: usize, index: usize, grace: f64) -> bool {
     let engine = launches.engine(attempt);
     let step = launches.signature(catalog, index).and_then(|s| s.def.phase.as_deref());
     let reached = [step, launches.furthest_before(attempt, index)];
     let reached = reached.into_iter().flatten().map(|phase| engine.tier(phase)).max();
     let now = launches.moment(index);
     let mut entries = launches.machines(attempt).iter().flat_map(Machine::entries);
-    entries.any(|e| e.at.follows(now) && e.phase != "shutdown" && Some(engine.tier(&e.phase)) > reached)
+    let late = |at: usize| launches.seconds_between(index, at).is_none_or(|seconds| seconds >= grace);
+    let further = |phase: &str| phase != "shutdown" && Some(engine.tier(phase)) > reached;
+    entries.any(|e| e.at.follows(now) && further(&e.phase) && late(e.at.index))
 }
 
 fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &Placed) -> Option<Failure> {

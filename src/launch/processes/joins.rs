@@ -237,15 +237,16 @@ impl Processes {
     /// Entries of one rank under different names are one process: lines that name only the rank (`[rank3]: `), those of
     /// a label that tells it (`TP3`), and those of the pid that NCCL or torch names with it.
     pub(super) fn join_by_rank(&mut self) {
-        let mut by_rank: BTreeMap<(Option<usize>, u32), Vec<usize>> = BTreeMap::new();
-        for (index, process) in self.list.iter().enumerate().filter(|(_, p)| !p.absorbed) {
-            if let Some(rank) = process.rank {
-                by_rank.entry((process.scope, rank)).or_default().push(index);
-            }
-        }
+        let bare = |p: &Process| p.pid.is_none() && p.label.is_none() && p.explicit | p.by_file;
+        // Those that have a name or a pid first: whose the lines with the rank alone are follows from them.
+        let named = self.by_rank().into_values().filter_map(|mut own| {
+            own.retain(|i| self.list.get(*i).is_some_and(|p| !bare(p)));
+            self.label_and_pid(&own).or_else(|| self.two_nodes(&own))
+        });
+        let named: Vec<(usize, usize)> = named.collect();
+        self.absorb(&named);
         let mut joined: Vec<(usize, usize)> = Vec::new();
-        for mut own in by_rank.into_values() {
-            let bare = |p: &Process| p.pid.is_none() && p.label.is_none() && p.explicit | p.by_file;
+        for mut own in self.by_rank().into_values() {
             for from in own.clone() {
                 let Some(nameless) = self.list.get(from).filter(|p| bare(p)) else {
                     continue;
@@ -276,6 +277,17 @@ impl Processes {
             joined.extend(self.label_and_pid(&own).or_else(|| self.two_nodes(&own)));
         }
         self.absorb(&joined);
+    }
+
+    /// The entries of each rank of each round.
+    fn by_rank(&self) -> BTreeMap<(Option<usize>, u32), Vec<usize>> {
+        let mut by_rank: BTreeMap<(Option<usize>, u32), Vec<usize>> = BTreeMap::new();
+        for (index, process) in self.list.iter().enumerate().filter(|(_, p)| !p.absorbed) {
+            if let Some(rank) = process.rank {
+                by_rank.entry((process.scope, rank)).or_default().push(index);
+            }
+        }
+        by_rank
     }
 
     /// An entry that has a name and was told its pid, and the one that has only this pid, on one node.
