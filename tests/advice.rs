@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Text, examine_texts};
+use common::{Text, cases, examine, examine_texts};
 use coroner::report::model::{Overruled, Report};
 
 fn report(text: &str) -> Report {
@@ -1148,4 +1148,46 @@ fn what_a_compiler_does_not_know_is_no_matter_of_caches() {
         ("cuda.toolkit-mismatch", Some("compile"))
     );
     assert_eq!(first(&told).0, "newer-ptxas");
+}
+
+#[test]
+fn no_remedy_sets_what_is_set() {
+    let mut seen = 0;
+    for case in cases() {
+        let Some(log) = case.log() else { continue };
+        for remedy in examine(&[log]).remedies {
+            for change in remedy.change {
+                let (Some(from), Some(to)) = (change.from, change.to) else {
+                    continue;
+                };
+                seen += 1;
+                let begins = to
+                    .strip_prefix(&from)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with([',', ' ']));
+                assert!(!begins, "{}: {} {from} → {to}", case.id, change.name);
+            }
+        }
+    }
+    assert!(seen > 10, "{seen}");
+}
+
+#[test]
+fn weights_that_are_quantized_are_not_to_be_quantized_so() {
+    let offered = |quantization: &str| {
+        let log = format!(
+            "INFO 11-27 06:00:00 [api_server.py:1339] vLLM API server version 0.11.0\n\
+             INFO 11-27 06:00:01 [utils.py:233] non-default args: {{'model': '/m/a'{quantization}}}\n\
+             (EngineCore_DP0 pid=640) INFO 11-27 06:00:40 [gpu_model_runner.py:2602] Starting to load model /m/a...\n\
+             (EngineCore_DP0 pid=640) ERROR 11-27 06:00:50 [core.py:708] EngineCore failed to start.\n\
+             (EngineCore_DP0 pid=640) ERROR 11-27 06:00:50 [core.py:708] Traceback (most recent call last):\n\
+             (EngineCore_DP0 pid=640) ERROR 11-27 06:00:50 [core.py:708]   File \"/usr/local/lib/python3.12/dist-packages/vllm/v1/worker/gpu_worker.py\", line 214, in load_model\n\
+             (EngineCore_DP0 pid=640) ERROR 11-27 06:00:50 [core.py:708]     self.model_runner.load_model()\n\
+             (EngineCore_DP0 pid=640) ERROR 11-27 06:00:50 [core.py:708] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 224.00 MiB. GPU 0 has a total capacity of 79.25 GiB of which 10.75 MiB is free.\n"
+        );
+        let report = examine_texts(&[Text::new("a.log", log)]);
+        assert_eq!(report.cause.as_ref().unwrap().id, "gpu-oom.weights");
+        report.remedies.iter().any(|r| r.id == "quantized-weights")
+    };
+    assert!(offered(""));
+    assert!(!offered(", 'quantization': 'fp8'"));
 }

@@ -257,24 +257,25 @@ fn is_nothing(value: &str) -> bool {
 
 /// Whether the log shows that the launch has the value already, or not what is to be left out.
 fn is_made(def: &ChangeDef, change: &Change, e: &Evidence) -> bool {
-    let Some(stated) = in_force(&change.kind, &change.name, e) else {
-        return false;
-    };
     let is_on = |value: &str| value.eq_ignore_ascii_case("true");
+    let stated = in_force(&change.kind, &change.name, e);
     let Some(to) = change.to.as_deref() else {
         // A switch.
-        return change.kind == "flag" && def.from.is_none() && def.to.is_none() && is_on(stated);
+        let switch = change.kind == "flag" && def.from.is_none() && def.to.is_none();
+        return switch && stated.is_some_and(is_on);
     };
     if TAKE_OUT.iter().any(|words| to.starts_with(words)) {
-        return is_nothing(stated);
+        return stated.is_some_and(is_nothing);
     }
-    let value = to.split_once(" (").map_or(to, |(value, _)| value);
-    let same_number = || {
-        value
-            .parse::<f64>()
-            .ok()
-            .zip(stated.parse::<f64>().ok())
-            .is_some_and(|(a, b)| a == b)
-    };
-    value == stated || same_number()
+    stated.or(change.from.as_deref()).is_some_and(|own| same_value(to, own))
+}
+
+/// Whether what is to be set is what is set, but for the words that explain it and the way to write it.
+fn same_value(to: &str, own: &str) -> bool {
+    let value = [" (", ", or ", ", the ", " or "].iter().fold(to, |value, words| {
+        value.split_once(words).map_or(value, |(value, _)| value)
+    });
+    let numbers = value.parse::<f64>().ok().zip(own.parse::<f64>().ok());
+    let plain = |text: &str| text.replace('\'', "\"").replace(' ', "").to_ascii_lowercase();
+    numbers.is_some_and(|(a, b)| a == b) || plain(value) == plain(own)
 }

@@ -1,8 +1,9 @@
 //! Placeholders in the texts of remedies.
 //!
 //! `{to}` is a value of the formula, `{setting:NAME}` a setting of the launch, `{figure:NAME}` a figure with its unit,
-//! `{node}`, `{ip}`, `{pid}` and `{pod}` say where the root process ran; `{to|TEXT}` has a text for when there is none. Other
-//! braces (JSON, shell) stay as they are. Never computes anything.
+//! `{node}`, `{ip}`, `{pid}` and `{pod}` say where the root process ran, `{head}` at which host its nodes meet, `{model}` in
+//! which folder the model lies; `{to|TEXT}` has a text for when there is none. Other braces (JSON, shell) stay as they are.
+//! Never computes anything.
 
 use super::evidence::Evidence;
 use super::units::Gib;
@@ -10,7 +11,15 @@ use super::units::Gib;
 /// Placeholder names that formulas give.
 const NAMES: &[&str] = &["from", "to", "gib", "pids", "threshold", "device", "rank"];
 /// Placeholder names that the evidence gives.
-const PLACES: &[&str] = &["node", "ip", "pid", "pod"];
+const PLACES: &[&str] = &["node", "ip", "pid", "pod", "head", "model"];
+/// Settings that name the host at which the nodes of a launch meet.
+const HEADS: &[&str] = &[
+    "ray_address",
+    "dist_init_addr",
+    "master_addr",
+    "data_parallel_address",
+    "head_node",
+];
 
 /// The text with its placeholders filled; `None` if one has neither value nor default.
 pub fn fill(text: &str, vars: &[(&'static str, String)], e: &Evidence) -> Option<String> {
@@ -90,10 +99,32 @@ impl<'a> Placeholder<'a> {
                     .map(str::to_owned),
                 "pod" => e.node.filter(|_| e.under.contains(&"kubernetes")).map(str::to_owned),
                 "pid" => e.pid.map(|pid| pid.to_string()),
+                "head" => HEADS.iter().find_map(|name| host(e.setting(name)?)).map(str::to_owned),
+                "model" => folder(e).map(str::to_owned),
                 _ => var().map(|(_, value)| value.clone()),
             },
         }
     }
+}
+
+/// The host of an address, if it is one that other machines know it by.
+fn host(address: &str) -> Option<&str> {
+    let bare = address.rsplit("://").next()?;
+    let host = bare.rsplit_once(':').map_or(bare, |(host, _)| host);
+    let own = ["None", "auto", "local", "127.", "0.0.0.0", "::", "[::"];
+    (is_plain(host) && !own.iter().any(|own| host.starts_with(own))).then_some(host)
+}
+
+/// The model's folder, where the launch names one and no entry of the hub.
+fn folder<'e>(e: &'e Evidence) -> Option<&'e str> {
+    let model = e.setting("model").or_else(|| e.setting("model_path"))?;
+    (model.starts_with(['/', '~']) && is_plain(model)).then_some(model)
+}
+
+/// Whether a text of the log means nothing else to a shell.
+fn is_plain(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/~@+=".contains(c);
+    !text.is_empty() && text.chars().all(plain)
 }
 
 #[cfg(test)]
@@ -146,6 +177,22 @@ mod tests {
             Some("41.06 MiB of 79.19 GiB, 600 s, vllm-0 PID")
         );
         assert_eq!(fill("{figure:weights_gib}", &[], &e), None);
+        let told = |name: &str, value: &str, text: &str| {
+            let case = Case::figures(&[]).set(name, value);
+            fill(text, &[], &case.evidence("gpu-oom.weights", "vllm", "", "")).unwrap()
+        };
+        assert_eq!(
+            told("ray_address", "10.0.0.1:6379", "nc -vz {head|HEAD_IP}"),
+            "nc -vz 10.0.0.1"
+        );
+        assert_eq!(told("head_node", "tcp://node-a:29550", "{head|HEAD_IP}"), "node-a");
+        for own in ["auto", "127.0.0.1:6379", "[::1]:6379", "a;reboot:1"] {
+            assert_eq!(told("ray_address", own, "{head|HEAD_IP}"), "HEAD_IP", "{own}");
+        }
+        assert_eq!(told("model", "/models/a", "ls {model|MODEL_DIR}"), "ls /models/a");
+        for other in ["org/name", "/models/a; reboot", "/models/$(reboot)"] {
+            assert_eq!(told("model", other, "{model|MODEL_DIR}"), "MODEL_DIR", "{other}");
+        }
         assert!(!needs_formula("{figure:gpu_free_gib} {node}"));
         assert!(needs_formula("to {to}") && !needs_formula("{to|x} {setting:a} {}"));
     }

@@ -118,7 +118,10 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
         let Some(mut failure) = candidate(catalog, launches, index, &placed) else {
             continue;
         };
-        let grace = launches.signature(catalog, index).and_then(|s| s.def.grace).map(f64::from);
+        let grace = launches
+            .signature(catalog, index)
+            .and_then(|s| s.def.grace)
+            .map(f64::from);
         let later = |ready: &usize| came_later(launches, index, &placed, *ready);
         let own = |ready: &&usize| !launches.of_other_servers(index, **ready);
         failure.after_ready = served || ready.iter().find(own).is_some_and(|r| !later(r));
@@ -240,7 +243,11 @@ fn went_on(catalog: &Catalog, launches: &Launches, attempt: usize, index: usize,
     let reached = reached.into_iter().flatten().map(|phase| engine.tier(phase)).max();
     let now = launches.moment(index);
     let mut entries = launches.machines(attempt).iter().flat_map(Machine::entries);
-    let late = |at: usize| launches.seconds_between(index, at).is_none_or(|seconds| seconds >= grace);
+    let late = |at: usize| {
+        launches
+            .seconds_between(index, at)
+            .is_none_or(|seconds| seconds >= grace)
+    };
     let further = |phase: &str| phase != "shutdown" && Some(engine.tier(phase)) > reached;
     entries.any(|e| e.at.follows(now) && further(&e.phase) && late(e.at.index))
 }
