@@ -468,3 +468,32 @@ fn rules_can_be_listed_explained_checked_and_switched_off() {
     assert_ne!(structure["program"]["version"], Value::Null);
     assert_eq!(all["cause"]["id"], "gpu-oom.graph-capture");
 }
+
+#[test]
+fn an_archive_in_a_pipe_is_no_text() {
+    let log = fs::read("corpus/torch-alloc-oom.log").unwrap();
+    let mut header = tar::Header::new_gnu();
+    header.set_size(log.len() as u64);
+    header.set_mode(0o644);
+    let mut archive = tar::Builder::new(Vec::new());
+    archive.append_data(&mut header, "node-a.log", log.as_slice()).unwrap();
+    let mut zip = b"PK\x03\x04\x14\0\0\0\x08\0".to_vec();
+    zip.extend([7; 600]);
+    for (bytes, kind) in [(archive.into_inner().unwrap(), "tar"), (zip, "ZIP")] {
+        let mut child = coroner(&[])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // Who says what is wrong need not read it all.
+        let _ = stdin.write_all(&bytes);
+        drop(stdin);
+        let out = child.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(2), "{told}");
+        assert!(told.contains(&format!("standard input is a {kind} archive")), "{told}");
+        assert!(out.stdout.is_empty());
+    }
+}

@@ -23,6 +23,15 @@ pub enum CliError {
         /// One line for each input.
         reasons: String,
     },
+    /// An archive comes through a pipe.
+    #[error("standard input is a {kind} archive, which is read from a file only")]
+    #[diagnostic(help("Give its path: coroner logs.{ending}, or hand on one of its logs unpacked"))]
+    ArchiveInPipe {
+        /// What it is called.
+        kind: &'static str,
+        /// How such files end.
+        ending: &'static str,
+    },
     /// `explain` has no such page.
     #[error("there is no cause, signature, phase or remedy called `{id}`")]
     #[diagnostic(help("{near}"))]

@@ -16,7 +16,7 @@ use super::pipe::{Listener, Patience, Pause, Pipe, Signals, Wanted};
 use super::targets::{Target, targets};
 use crate::envelope::Profile;
 use crate::examine::{AttemptChoice, Examiner, Options};
-use crate::intake::{HeldLines, InputSpec, Limits, LineReader, STDIN, SkipKind, Skipped, discover};
+use crate::intake::{HeldLines, InputSpec, Limits, LineReader, STDIN, SkipKind, Skipped, discover, is_tar, is_zip};
 use crate::redact::Redactor;
 use crate::report::model::{Finding, Outcome, Report, UNRELATED};
 use crate::report::{Format, Style, attempt_in_words};
@@ -179,7 +179,16 @@ impl Session<'_> {
     }
 
     fn stdin(&mut self, mut pipe: Pipe) -> Result<u8, CliError> {
-        let profile = Profile::of(pipe.sample());
+        let sample = pipe.sample();
+        if is_tar(sample) || is_zip(sample) {
+            let (kind, ending) = if is_zip(sample) {
+                ("ZIP", "zip")
+            } else {
+                ("tar", "tar.gz")
+            };
+            return Err(CliError::ArchiveInPipe { kind, ending });
+        }
+        let profile = Profile::of(sample);
         let newest_first = profile.newest_first();
         profile.notes().into_iter().for_each(|note| self.examiner.note(note));
         self.examiner.begin(STDIN, profile);

@@ -26,7 +26,7 @@ pub use limits::Limits;
 pub use lines::{HeldLines, Line, LineReader};
 pub use order::sort_inputs;
 pub use snapshot::Ahead;
-pub use sniff::{Sniffed, coding};
+pub use sniff::{Sniffed, coding, is_tar, is_zip};
 
 /// Name of standard input, as a path and in reports.
 pub const STDIN: &str = "-";
