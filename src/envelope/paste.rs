@@ -16,10 +16,6 @@ use super::{Place, grammar};
 /// Widths at which terminals and editors wrap.
 const WIDTHS: std::ops::RangeInclusive<usize> = 40..=500;
 
-/// Widths that terminals and windows commonly have: a line of a record that ends there, in the middle of a word, is no
-/// chance.
-const COMMON: [usize; 6] = [80, 100, 120, 132, 160, 200];
-
 /// How many times as many lines a wrapped log has as stand round it and are longer.
 const ROUND_IT: usize = 8;
 
@@ -184,7 +180,7 @@ pub(super) struct Wrap {
 }
 
 impl Wrap {
-    /// Recognises a width that many lines have to the column, or one of a terminal's that few have, most of them going on in a line that starts no record, some
+    /// Recognises a width that many lines have to the column, most of them going on in a line that starts no record, some
     /// of them within a word. It is the greatest of all, but for a few lines that somebody wrote round the log.
     pub fn of(lines: &[Cow<'_, str>]) -> Option<Self> {
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
@@ -218,16 +214,13 @@ impl Wrap {
             words: false,
         };
         let unknown = Profile::default();
-        let (mut full, mut continued, mut torn, mut records) = (0, 0, 0, 0);
+        let (mut full, mut continued, mut torn) = (0, 0, 0);
         for (line, next) in lines.iter().zip(lines.iter().skip(1)) {
             if wrap.goes_on(line) {
                 full += 1;
                 continued += usize::from(!starts_record(&unknown, next));
                 let word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-                let within = word(line.chars().next_back()) && word(next.chars().next());
-                torn += usize::from(within);
-                let record = grammar::program(line) || grammar::exception(line);
-                records += usize::from(within && record && !grammar::exception(next));
+                torn += usize::from(word(line.chars().next_back()) && word(next.chars().next()));
             }
         }
         let enough = if padded {
@@ -235,7 +228,6 @@ impl Wrap {
         } else {
             full >= 3 && torn >= 2 && full * 20 >= lines.len()
         };
-        let enough = enough || COMMON.contains(&width) && records >= 1 && continued == full;
         (enough && continued * 5 >= full * 4 && torn * 4 >= full).then_some(wrap)
     }
 
@@ -395,28 +387,6 @@ mod tests {
         assert!(
             got[4].1.ends_with("torch.OutOfMemoryError: CUDA out of memory."),
             "{got:?}"
-        );
-    }
-
-    #[test]
-    fn one_line_shows_the_width_of_a_terminal() {
-        let record =
-            "ERROR 11-25 13:00:07 [core.py:3] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB";
-        let cut = |width: usize| {
-            [
-                &record[..width],
-                &record[width..],
-                "INFO 11-25 13:00:07 [core.py:3] short",
-            ]
-        };
-        let got = rejoined(&cut(80));
-        assert_eq!(got.len(), 2);
-        assert_eq!(got[0].1, record);
-        assert!(Wrap::of(&lines(&cut(79))).is_none(), "a width that nobody chose");
-        let next = ["x".repeat(80), "y".repeat(30)];
-        assert!(
-            Wrap::of(&[next[0].as_str().into(), next[1].as_str().into()]).is_none(),
-            "no record"
         );
     }
 
