@@ -163,6 +163,16 @@ pub struct SignatureDef {
     /// The text is only the code that a library returned: why it did stands in a line before it, or in none of this log.
     #[serde(default)]
     pub code_only: bool,
+    /// A peer that is gone brings it about as well as what it states: where another rank is known to have died before, it
+    /// is an effect of that.
+    #[serde(default)]
+    pub of_peer: bool,
+    /// The line counts the dead of the node that it names, and names none of them.
+    #[serde(default)]
+    pub counts: bool,
+    /// The line tells of a request that the server has answered.
+    #[serde(default)]
+    pub answers: bool,
     /// Signature ids, cause ids or `family.*` that this one explains whatever the order of lines.
     #[serde(default)]
     pub explains: Vec<String>,

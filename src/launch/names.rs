@@ -234,6 +234,25 @@ pub fn is_of_launches(name: &str) -> bool {
     OF_LAUNCHES.iter().any(|own| name.starts_with(own))
 }
 
+/// Words in the names of units that run an engine or a distributed job.
+const OF_UNITS: &[&str] = &[
+    "vllm", "sglang", "sgl", "ray", "torchrun", "torch", "llm", "trtllm", "triton",
+];
+
+/// The unit of a service manager that a name is, without the slice that it is in: `/system.slice/vllm.service`.
+pub fn unit(name: &str) -> Option<&str> {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let stem = [".service", ".scope", ".slice"]
+        .iter()
+        .find_map(|kind| last.strip_suffix(kind));
+    stem.filter(|stem| !stem.is_empty())
+}
+
+/// Whether a unit is named for what runs in a launch.
+pub fn is_unit_of_launches(unit: &str) -> bool {
+    words(unit).any(|word| OF_UNITS.contains(&word.as_str()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,6 +298,19 @@ mod tests {
             "tp-0",
         ] {
             assert!(!is_host(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn units_of_a_service_manager() {
+        assert_eq!(unit("/system.slice/vllm.service"), Some("vllm"));
+        assert_eq!(unit("user-1000.slice/app-firefox.scope"), Some("app-firefox"));
+        assert_eq!(unit("python3"), None);
+        for own in ["vllm", "ray-head", "vllm@gpu0", "my_sglang"] {
+            assert!(is_unit_of_launches(own), "{own}");
+        }
+        for other in ["jupyter", "snapd", "raid-check", "app-firefox", "xray"] {
+            assert!(!is_unit_of_launches(other), "{other}");
         }
     }
 

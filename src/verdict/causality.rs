@@ -62,7 +62,7 @@ pub fn root(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> Opt
     let best = hit_at_work(launches, failures, best);
     let best = first_stated(failures, best);
     let best = not_retold(launches, failures, best);
-    let best = died_first(launches, failures, best);
+    let best = died_first(catalog, launches, failures, best);
     let best = kept_out(launches, failures, best);
     let first = left_first(launches, failures, best).or_else(|| cut_first(launches, failures, best));
     Some(first.unwrap_or(best))
@@ -148,15 +148,20 @@ fn hit_at_work(launches: &Launches, failures: &[Failure], best: usize) -> usize 
 
 /// What ended another process, where the best root is an error of the transport to the peers: one that is gone answers
 /// no more. A death that is only told must be known to come first; a failure that says why, not to come later.
-fn died_first(launches: &Launches, failures: &[Failure], best: usize) -> usize {
-    let of_transport = |f: &&Failure| f.cause.as_deref() == Some("nccl.ib") && f.worth == Worth::Strong;
+fn died_first(catalog: &Catalog, launches: &Launches, failures: &[Failure], best: usize) -> usize {
+    let of_peer = |f: &Failure| launches.signature(catalog, f.event).is_some_and(|s| s.def.of_peer);
+    let of_transport = |f: &&Failure| f.worth == Worth::Strong && (f.cause.as_deref() == Some("nccl.ib") || of_peer(f));
     let Some(chosen) = failures.get(best).filter(of_transport) else {
         return best;
     };
     let died = |i: usize, f: &Failure| {
         let ordered = launches.in_known_order(f.event, chosen.event);
-        let told = f.worth == Worth::Weak && tells_of_a_death(f) && ordered && i < best;
+        let before = ordered && i < best;
         let of_its_own = !matches!(family(f), Some("nccl" | "dist" | "ray"));
+        // What a process that is gone said of its end, or another one of it.
+        let ended = tells_of_a_death(f) || f.traceback.is_some() && of_its_own;
+        let told = before
+            && (f.worth == Worth::Weak && tells_of_a_death(f) || f.worth > Worth::Weak && ended && of_peer(chosen));
         let told = told || f.worth == Worth::Strong && of_its_own && !ordered;
         told && f.process != chosen.process && !f.survived
     };

@@ -8,6 +8,7 @@ use super::phase::{self, PhaseBasis};
 use super::preamble;
 use super::ready;
 use super::shutdown;
+use super::strangers;
 use crate::catalog::matcher::Signature;
 use crate::catalog::schema::Role;
 use crate::catalog::structure::{Origin, Site, Structure};
@@ -137,12 +138,16 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
             || failure.after_ready && is_of_client(&placed.event.fact)
             || failure.retried && went_on(catalog, launches, attempt, index, 0.0)
             || grace.is_some_and(|seconds| went_on(catalog, launches, attempt, index, seconds))
-            || preamble::outlived(catalog, launches, attempt, &placed, &failure);
+            || preamble::outlived(catalog, launches, attempt, &placed, &failure)
+            || strangers::is_of_another(catalog, launches, &placed.event);
         phase::place(catalog, launches, attempt, index, &placed, &mut failure);
         failures.push(failure);
     }
     phase::share(catalog, launches, attempt, &mut failures);
     await_ends(catalog, launches, &mut failures);
+    strangers::settle(catalog, launches, attempt, &mut failures);
+    strangers::name_the_counted(catalog, launches, attempt, &mut failures);
+    strangers::excuse_swept(catalog, launches, &mut failures);
     demote_effects(catalog, launches, &mut failures);
     shutdown::demote(catalog, launches, attempt, &mut failures);
     failures
@@ -380,7 +385,7 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
     let told_of = launches.processes.find_or_add(&victim, placed.teller());
     failure.process = told_of.unwrap_or(placed.process);
     failure.of_another = told_of.is_none() && victim.is_named();
-    if failure.worth == Worth::Strong && signature_is_kernels(catalog, launches, index) {
+    if failure.worth >= Worth::Generic && signature_is_kernels(catalog, launches, index) {
         let earlier = before(launches, placed);
         let silent = is_silent(launches, &failure) && !is_told_of(launches, &failure, event);
         let foreign = silent && event.victim.label.as_deref().is_some_and(|name| !is_of_launches(name));

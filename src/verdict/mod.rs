@@ -14,6 +14,7 @@ pub mod preamble;
 pub mod ready;
 pub mod replicas;
 pub mod shutdown;
+pub mod strangers;
 
 use crate::catalog::Catalog;
 use crate::catalog::schema::Role;

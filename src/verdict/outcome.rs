@@ -142,7 +142,7 @@ fn engine_speaks(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool
 }
 
 /// Whether a program's launches are judged here.
-fn is_judged(program: Program) -> bool {
+pub(super) fn is_judged(program: Program) -> bool {
     matches!(
         program,
         Program::Vllm | Program::Sglang | Program::Ray | Program::Nccl | Program::Torch
@@ -214,6 +214,8 @@ fn is_death(catalog: &Catalog, launches: &Launches, failure: &Failure) -> bool {
             fatal_exit || signature.is_some_and(|s| s.def.role == Role::Wrapper)
         }
         _ if is_request_to_end(failure) => false,
+        // Another program's end is none of the server's.
+        _ if failure.foreign => false,
         // A server prints the tracebacks of requests that fail.
         _ if failure.cut => role.is_worker_like() || role == ProcessRole::EngineCore,
         // The engine's own watchdog ends the process that it speaks of.

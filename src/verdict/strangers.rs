@@ -1,0 +1,216 @@
+//! What observers tell of others than the launch: a unit, a container or a process that is none of its own.
+//!
+//! Owns the test whether a name is another's, whether the launch went on behind a line that names none of its
+//! processes, and whose death a count of the dead of one node means. Never says which failure is the root.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::causality::is_request_to_end;
+use super::failure::{Failure, Worth};
+use super::outcome::is_judged;
+use super::phase;
+use crate::catalog::Catalog;
+use crate::catalog::schema::Role;
+use crate::catalog::structure::{Origin, Structure};
+use crate::event::{Event, ExitStatus, Fact, TracebackKind};
+use crate::launch::Launches;
+use crate::launch::names::{is_unit_of_launches, unit};
+use crate::launch::processes::{ProcessId, ProcessRole};
+
+/// Seconds that a server can answer requests for which has lost a process: what was under way is finished, and no wait
+/// on the one that is gone has run out.
+const LIVES_ON: f64 = 60.0;
+
+/// Whether a supervisor tells of another unit or container than that of the launch, of which one is known.
+pub fn is_of_another(catalog: &Catalog, launches: &Launches, event: &Event) -> bool {
+    let observer = catalog
+        .signature(event.signature)
+        .is_some_and(|s| s.def.tells_of_others());
+    let Some(label) = event.victim.label.as_ref().filter(|_| observer) else {
+        return false;
+    };
+    if let Some(name) = unit(label) {
+        let told = || launches.events.iter().filter_map(|p| p.event.victim.label.as_deref());
+        return !is_unit_of_launches(name) && told().filter_map(unit).any(is_unit_of_launches);
+    }
+    let engines: BTreeSet<&str> = launches
+        .events
+        .iter()
+        .filter(|p| is_engines(catalog, &p.event))
+        .filter_map(|p| p.event.speaker.container.as_deref())
+        .collect();
+    // A service that has not come to say a word may be one more of the same.
+    !engines.is_empty() && !engines.iter().any(|own| service(own) == service(label))
+}
+
+/// The name of a service without the number of its container.
+fn service(container: &str) -> &str {
+    container
+        .trim_end_matches(|c: char| c.is_ascii_digit())
+        .trim_end_matches(['-', '_'])
+}
+
+/// Whether an engine, or a program that one is made of, says it.
+fn is_engines(catalog: &Catalog, event: &Event) -> bool {
+    let marks = |role: Role| matches!(role, Role::Launch | Role::Phase | Role::Ready);
+    let own = catalog
+        .signature(event.signature)
+        .is_some_and(|s| marks(s.def.role) && s.def.program != "uvicorn");
+    let raised = match &event.fact {
+        Fact::Traceback(traceback) => traceback.chain.iter().any(|e| {
+            let origin = Structure::deciding_origin(&e.frames);
+            matches!(origin, Some(Origin::Engine | Origin::ModelCode))
+        }),
+        _ => false,
+    };
+    own || raised || is_judged(event.speaker.program)
+}
+
+/// Takes out what befell others: where a daemon or an observer names no process of the launch and the server answered
+/// requests behind it, for longer than one that has lost a process does, or with nothing told of its end. So does a
+/// fault on a device after which nobody ended, once the server was ready, and a task that is tried again.
+pub fn settle(catalog: &Catalog, launches: &Launches, attempt: usize, failures: &mut [Failure]) {
+    let answers: Vec<usize> = launches
+        .of_attempt(attempt)
+        .filter(|&i| launches.signature(catalog, i).is_some_and(|s| s.def.answers))
+        .collect();
+    let untied = |f: &Failure| !f.survived && is_untied(catalog, launches, f);
+    let answered = |f: &Failure, seconds: f64| {
+        let own = || answers.iter().filter(|&&a| !launches.of_other_servers(f.event, a));
+        let now = launches.moment(f.event);
+        let after = |a: usize| launches.seconds_between(f.event, a).unwrap_or(0.0);
+        own().any(|&a| launches.moment(a).follows(now) && after(a) >= seconds)
+    };
+    let fault = |f: &Failure| {
+        let victim = launches
+            .events
+            .get(f.event)
+            .is_some_and(|p| p.event.victim.pid.is_some());
+        f.after_ready && victim && matches!(f.cause.as_deref(), Some("cuda.illegal-access" | "cuda.launch-failure"))
+    };
+    let again = |f: &Failure| f.retried && f.worth <= Worth::Weak && f.traceback.is_some();
+    let ends = |f: &Failure| !f.survived && (f.fatal || f.worth == Worth::Carrier) && !untied(f);
+    let over: Vec<usize> = (0..failures.len())
+        .filter(|&i| {
+            let ended = failures.iter().skip(i + 1).any(ends);
+            failures
+                .get(i)
+                .filter(|f| untied(f))
+                .is_some_and(|f| answered(f, LIVES_ON) || !ended && (answered(f, 0.0) || fault(f) || again(f)))
+        })
+        .collect();
+    for index in over {
+        if let Some(failure) = failures.get_mut(index) {
+            failure.survived = true;
+        }
+    }
+}
+
+/// Whether one of Ray's daemons or an observer says it, of no process that the log knows otherwise.
+fn is_untied(catalog: &Catalog, launches: &Launches, failure: &Failure) -> bool {
+    let teller = launches.processes.get(failure.teller).role;
+    let outside = matches!(teller, ProcessRole::RayDaemon | ProcessRole::Observer)
+        || launches
+            .signature(catalog, failure.event)
+            .is_some_and(|s| s.def.tells_of_others());
+    let known = || launches.processes.get(failure.process).last_line.1 > 0;
+    let own = failure.traceback.is_some_and(|kind| kind != TracebackKind::Quoted);
+    outside && !own && (failure.process == failure.teller || !known())
+}
+
+/// Gives a count of the dead of one node its victim: the process of that node which is told of otherwise. Where all that
+/// are told of are on other nodes, it counts others than the launch's.
+pub fn name_the_counted(catalog: &Catalog, launches: &mut Launches, attempt: usize, failures: &mut [Failure]) {
+    let counts = |f: &Failure| -> Option<Arc<str>> {
+        let victim = &launches.events.get(f.event)?.event.victim;
+        let daemon = launches.processes.get(f.teller).role == ProcessRole::RayDaemon;
+        let counted = launches.signature(catalog, f.event).is_some_and(|s| s.def.counts);
+        let node = victim.node.as_ref().filter(|_| counted && daemon)?;
+        Some(launches.processes.node_at(node).clone())
+    };
+    let counted: Vec<(usize, Arc<str>)> = failures
+        .iter()
+        .enumerate()
+        .filter_map(|(i, f)| Some((i, counts(f)?)))
+        .collect();
+    for (index, node) in counted {
+        let mut here: BTreeSet<ProcessId> = BTreeSet::new();
+        let mut elsewhere = false;
+        let dead = |f: &&Failure| {
+            let named = f.process != f.teller || launches.processes.get(f.process).role.is_worker_like();
+            named && !f.survived && f.worth >= Worth::Weak && !is_request_to_end(f)
+        };
+        for failure in failures.iter().filter(dead) {
+            let told = launches
+                .events
+                .get(failure.event)
+                .and_then(|p| p.event.victim.node.as_ref());
+            let own = launches.processes.node(failure.process);
+            match told.or(own).map(|n| launches.processes.node_at(n)) {
+                Some(other) if *other == node => {
+                    here.insert(failure.process);
+                }
+                Some(_) => elsewhere = true,
+                None => {}
+            }
+        }
+        let mut here = here.into_iter();
+        let victim = here.next().filter(|_| here.next().is_none());
+        let Some(failure) = failures.get_mut(index) else {
+            continue;
+        };
+        if let Some(victim) = victim {
+            failure.process = victim;
+            if let Some(placed) = launches.events.get(failure.event).cloned() {
+                phase::place(catalog, launches, attempt, failure.event, &placed, failure);
+            }
+        } else if elsewhere && here.len() == 0 {
+            (failure.worth, failure.foreign) = (Worth::Weak.min(failure.worth), true);
+        }
+    }
+}
+
+/// Takes the signal of a clean-up for what it is. Ray ends what is left of a launch with SIGTERM, and what workers print
+/// arrives late, so that the place of their lines tells nothing: where another process failed by itself, not known to
+/// have done so later, the banner of the signal is an effect.
+pub fn excuse_swept(catalog: &Catalog, launches: &Launches, failures: &mut [Failure]) {
+    let swept = |f: &Failure| {
+        let worker = launches.processes.get(f.teller).role.is_worker_like() && f.process == f.teller;
+        let banner = launches
+            .signature(catalog, f.event)
+            .is_some_and(|s| s.def.program == BANNER);
+        worker && banner && f.exit == Some(ExitStatus::Signal(15)) && !f.survived
+    };
+    let all: BTreeSet<ProcessId> = failures.iter().filter(|f| swept(f)).map(|f| f.process).collect();
+    let stamp = |f: &Failure| -> Option<u64> {
+        let event = &launches.events.get(f.event)?.event;
+        event.setting("signal_at")?.parse().ok()
+    };
+    let at = |of: &Failure| {
+        failures
+            .iter()
+            .filter(|f| f.process == of.process)
+            .filter_map(stamp)
+            .min()
+    };
+    let failed = |f: &Failure, sign: &Failure| {
+        let later = at(f).zip(at(sign)).is_some_and(|(own, signal)| own > signal);
+        let own = f.worth >= Worth::Weak && !is_request_to_end(f) && !f.foreign && !f.survived;
+        own && !all.contains(&f.process) && f.process != sign.process && !later
+    };
+    let effects: Vec<usize> = failures
+        .iter()
+        .enumerate()
+        .filter(|(_, sign)| swept(sign) && failures.iter().any(|f| failed(f, sign)))
+        .map(|(i, _)| i)
+        .collect();
+    for index in effects {
+        if let Some(failure) = failures.get_mut(index) {
+            (failure.worth, failure.cause) = (Worth::Downstream, None);
+        }
+    }
+}
+
+/// The handler of signals in Ray's workers.
+const BANNER: &str = "absl";

@@ -1,0 +1,279 @@
+//! What the kernel, a service manager, a container runtime or a cluster's daemons tell of others than the launch: it is
+//! none of its failures, and what hit the launch itself still is.
+
+mod common;
+
+use common::{Text, examine_texts};
+use coroner::report::model::{Outcome, Report};
+
+fn report(log: &str) -> Report {
+    examine_texts(&[Text::new("launch.log".to_owned(), log.as_bytes().to_vec())])
+}
+
+fn cause(report: &Report) -> Option<&str> {
+    report.cause.as_ref().map(|c| c.id.as_str())
+}
+
+/// Whose failure the root is.
+fn who(report: &Report) -> Option<&str> {
+    report.root.as_ref().and_then(|r| r.place.process.as_deref())
+}
+
+const STARTED: &str = "\
+(APIServer pid=101) INFO 11-20 10:00:05 [api_server.py:1839] vLLM API server version 0.11.0
+(EngineCore_DP0 pid=202) INFO 11-20 10:00:20 [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='/models/demo', tensor_parallel_size=2
+(Worker_TP0 pid=301) INFO 11-20 10:00:40 [gpu_model_runner.py:2602] Starting to load model /models/demo...
+(Worker_TP1 pid=302) INFO 11-20 10:00:40 [gpu_model_runner.py:2602] Starting to load model /models/demo...
+";
+const READY: &str = "\
+(APIServer pid=101) INFO 11-20 10:02:30 [api_server.py:1912] Starting vLLM API server 0 on http://0.0.0.0:8000
+(APIServer pid=101) INFO:     Application startup complete.
+";
+const ANSWERED: &str = "(APIServer pid=101) INFO:     10.0.0.9:1234 - \"POST /v1/chat/completions HTTP/1.1\" 200 OK\n";
+const OUT_OF_MEMORY: &str = "\
+(Worker_TP1 pid=302) ERROR 11-20 10:00:50 [multiproc_executor.py:597] WorkerProc failed to start.
+(Worker_TP1 pid=302) ERROR 11-20 10:00:50 [multiproc_executor.py:597] Traceback (most recent call last):
+(Worker_TP1 pid=302) ERROR 11-20 10:00:50 [multiproc_executor.py:597]   File \"/usr/lib/python3.12/site-packages/vllm/v1/worker/gpu_model_runner.py\", line 2610, in load_model
+(Worker_TP1 pid=302) ERROR 11-20 10:00:50 [multiproc_executor.py:597] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of 79.10 GiB of which 1.20 GiB is free.
+(EngineCore_DP0 pid=202) ERROR 11-20 10:00:52 [core.py:708] EngineCore failed to start.
+";
+
+/// Lines as journald prints those of the unit.
+fn journal(log: &str) -> String {
+    let line = |(i, line): (usize, &str)| format!("Nov 20 10:{:02}:{:02} node-a vllm[4711]: {line}\n", i / 60, i % 60);
+    log.lines().enumerate().map(line).collect()
+}
+
+const UNIT: &str = "Nov 20 09:59:50 node-a systemd[1]: Started vllm.service - vLLM.\n";
+const OTHER_UNITS: [&str; 4] = [
+    "systemd[1]: jupyter.service: A process of this unit has been killed by the OOM killer.",
+    "systemd[1]: snapd.service: Failed with result 'oom-kill'.",
+    "systemd[1]: backup.service: Main process exited, code=killed, status=9/KILL",
+    "systemd-oomd[812]: Killed /user.slice/user-1000.slice/app-firefox.scope due to memory pressure for /user.slice being 92.31% > 60.00% for > 20s with reclaim activity",
+];
+
+#[test]
+fn what_befell_another_unit_is_none_of_the_launch() {
+    let unit = "Nov 20 10:10:00 node-a systemd[1]: vllm.service: Main process exited, code=exited, status=1/FAILURE\n";
+    for other in OTHER_UNITS {
+        let healthy = format!(
+            "{UNIT}{}Nov 20 10:09:30 node-a {other}\n",
+            journal(&format!("{STARTED}{READY}{ANSWERED}"))
+        );
+        assert_eq!(report(&healthy).outcome, Outcome::Healthy, "{other}");
+        for at in ["Nov 20 09:59:40", "Nov 20 10:00:03"] {
+            let launch = journal(&format!("{STARTED}{OUT_OF_MEMORY}"));
+            let failed = report(&format!("{at} node-a {other}\n{UNIT}{launch}{unit}"));
+            assert_eq!(cause(&failed), Some("gpu-oom.weights"), "{at} {other}");
+        }
+    }
+}
+
+#[test]
+fn what_befell_the_unit_of_the_launch_ended_it() {
+    let own = "Nov 20 10:00:30 node-a systemd[1]: vllm.service: A process of this unit has been killed by the OOM killer.\n\
+               Nov 20 10:00:31 node-a systemd[1]: vllm.service: Main process exited, code=killed, status=9/KILL\n";
+    let killed = report(&format!("{UNIT}{}{own}", journal(STARTED)));
+    assert_eq!(cause(&killed), Some("host-mem.oom-killer"));
+    // Nothing tells the launch's unit from one of another name.
+    let nameless = format!(
+        "{}{}",
+        journal(STARTED),
+        own.replace("vllm.service", "inference.service")
+    );
+    assert_eq!(cause(&report(&nameless)), Some("host-mem.oom-killer"));
+}
+
+#[test]
+fn the_kernel_kills_and_faults_of_other_programs_end_no_server() {
+    for other in [
+        "[1234.100000] traps: chrome[555] trap int3 ip:55 sp:7ff error:0",
+        "[1234.100000] gnome-shell[5559]: segfault at 0 ip 00007f3a4c1b2d30 sp 00007ffd3c error 4 in libc.so.6[7f3a4b000000+5000000]",
+        "[99123.112233] NVRM: Xid (PCI:0000:5b:00): 31, pid=99112, name=python3, Ch 00000008, intr 00000000. MMU Fault: ENGINE GRAPHICS faulted @ 0x7f_aaaa0000.",
+    ] {
+        assert_eq!(
+            report(&format!("{STARTED}{READY}{other}\n")).outcome,
+            Outcome::Healthy,
+            "{other}"
+        );
+    }
+    // One that may be the launch's by its name: the server answers behind it.
+    let kill = "[99123.112233] Out of memory: Killed process 99412 (python3) total-vm:9176420kB, anon-rss:57344kB, file-rss:0kB, shmem-rss:0kB, UID:0\n";
+    assert_eq!(
+        report(&format!("{STARTED}{READY}{kill}{ANSWERED}")).outcome,
+        Outcome::Healthy
+    );
+    assert_eq!(
+        cause(&report(&format!("{STARTED}{READY}{kill}"))),
+        Some("host-mem.oom-killer")
+    );
+    let died = "(EngineCore_DP0 pid=202) ERROR 11-20 10:03:30 [multiproc_executor.py:154] Worker proc VllmWorker-1 died unexpectedly, shutting down executor.\n";
+    let failed = report(&format!("{STARTED}{READY}{kill}{ANSWERED}{died}"));
+    assert_eq!(
+        cause(&failed),
+        Some("host-mem.oom-killer"),
+        "answered what was under way"
+    );
+}
+
+#[test]
+fn another_service_of_a_composition_ends_none_of_the_launch() {
+    let vllm = |log: &str| log.lines().map(|l| format!("vllm-1      | {l}\n")).collect::<String>();
+    let served = vllm(&format!("{STARTED}{READY}{ANSWERED}"));
+    let database = "postgres-1  | LOG:  database system is ready to accept connections\n";
+    for end in ["postgres-1 exited with code 1", "open-webui-1 exited with code 137"] {
+        assert_eq!(
+            report(&format!("{database}{served}{end}\n")).outcome,
+            Outcome::Healthy,
+            "{end}"
+        );
+    }
+    let own = report(&format!("{database}{served}vllm-1 exited with code 137\n"));
+    assert_eq!(cause(&own), Some("process.sigkill"));
+}
+
+const JOINED: &str = "\
+(EngineCore_DP0 pid=202) (RayWorkerWrapper pid=301) INFO 11-20 10:00:35 [parallel_state.py:1208] rank 0 in world size 2 is assigned as DP rank 0, PP rank 0, TP rank 0, EP rank 0
+(EngineCore_DP0 pid=202) (RayWorkerWrapper pid=709, ip=10.0.0.2) INFO 11-20 10:00:35 [parallel_state.py:1208] rank 1 in world size 2 is assigned as DP rank 0, PP rank 0, TP rank 1, EP rank 1
+(EngineCore_DP0 pid=202) (RayWorkerWrapper pid=301) INFO 11-20 10:00:40 [gpu_model_runner.py:2602] Starting to load model /models/demo...
+(EngineCore_DP0 pid=202) (RayWorkerWrapper pid=709, ip=10.0.0.2) INFO 11-20 10:00:40 [gpu_model_runner.py:2602] Starting to load model /models/demo...
+";
+const ACTOR_DIED: &str = "\
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] EngineCore failed to start.
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] Traceback (most recent call last):
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708]   File \"/usr/lib/python3.12/site-packages/ray/_private/worker.py\", line 929, in get_objects
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708]     raise value
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] \tclass_name: RayWorkerWrapper
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] \tactor_id: c869e36d57cdca8c2aaeb9f601000000
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] \tpid: 709
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] \tnamespace: 7a1b
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] \tip: 10.0.0.2
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code 2. End of file.
+";
+
+/// Ray's count for a node, once in a minute.
+fn counted(killed: u32, crashed: u32, ip: &str) -> String {
+    format!(
+        "(raylet, ip={ip}) {killed} Workers (tasks / actors) killed due to memory pressure (OOM), {crashed} Workers crashed due to other reasons at node (ID: 4f0e, IP: {ip}) over the last time period.\n"
+    )
+}
+
+#[test]
+fn a_count_of_the_dead_of_a_node_is_of_whom_the_log_tells_there() {
+    let start = &STARTED.lines().take(2).map(|l| format!("{l}\n")).collect::<String>();
+    for (summary, told) in [
+        (counted(1, 0, "10.0.0.2"), "host-mem.ray-monitor"),
+        (counted(0, 1, "10.0.0.2"), "ray.worker-died"),
+    ] {
+        let died = report(&format!("{start}{JOINED}{summary}{ACTOR_DIED}"));
+        assert_eq!(cause(&died), Some(told));
+        assert!(who(&died).is_some_and(|p| p.contains("709")), "{:?}", who(&died));
+        assert_eq!(died.root.as_ref().and_then(|r| r.place.rank), Some(1));
+    }
+    let elsewhere = report(&format!("{start}{JOINED}{}{ACTOR_DIED}", counted(1, 0, "10.0.0.7")));
+    assert_eq!(cause(&elsewhere), Some("ray.worker-died"), "another node's dead");
+}
+
+#[test]
+fn daemons_of_a_cluster_tell_of_other_jobs_too() {
+    let start = format!(
+        "{}{JOINED}{READY}",
+        STARTED.lines().take(2).map(|l| format!("{l}\n")).collect::<String>()
+    );
+    let died = "(raylet, ip=10.0.0.2) A worker died or was killed while executing a task by an unexpected system error. To troubleshoot the problem, check the logs for the dead worker. Lease ID: 01 Worker ID: ab Node ID: cd Worker IP address: 10.0.0.2 Worker port: 10005 Worker PID: PID Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code 2. End of file.\n";
+    let others = [
+        "(raylet) [2025-11-20 10:00:59,000 E 89 89] (raylet) worker_pool.cc:660: Some workers of the worker process(412) have not registered within the timeout. The process is still alive, probably it's hanging during start.\n".to_owned(),
+        "(autoscaler +5m2s) Error: No available node types can fulfill resource request {'GPU': 1.0}. Add suitable node types to this cluster to resolve this issue.\n".to_owned(),
+        counted(1, 0, "10.0.0.2"),
+        counted(0, 1, "10.0.0.2"),
+        died.replace("PID: PID", "PID: 555"),
+        "(raylet) Task preprocess failed. There are 2 retries remaining, so the task will be retried. Error: A worker died or was killed while executing a task by an unexpected system error.\n".to_owned(),
+    ];
+    for other in &others {
+        assert_eq!(
+            report(&format!("{start}{other}{ANSWERED}")).outcome,
+            Outcome::Healthy,
+            "{other}"
+        );
+    }
+    let own = report(&format!("{start}{}{ANSWERED}", died.replace("PID: PID", "PID: 709")));
+    assert_eq!(cause(&own), Some("ray.worker-died"), "a worker of the launch");
+}
+
+const WORKERS: &str = "\
+INFO 11-29 14:06:53 [launch.py:119] Initializing engine: ranks=4 address=None
+2026-11-29 14:07:11,314\tINFO worker.py:2038 -- Started a local Ray instance.
+(RayWorkerWrapper pid=191) rank 0: init_device pid 191
+(RayWorkerWrapper pid=190) rank 1: init_device pid 190
+(RayWorkerWrapper pid=257) rank 2: init_device pid 257
+";
+const SWEPT: &str = "(RayWorkerWrapper pid=257) *** SIGTERM received at time=1795960525 on cpu 0 ***\n";
+
+#[test]
+fn a_worker_that_ray_swept_away_did_not_fail_first() {
+    let crashed = |at: u64| {
+        format!(
+            "(RayWorkerWrapper pid=190) *** SIGSEGV received at time={at} on cpu 0 ***\n(RayWorkerWrapper pid=190) Fatal Python error: Segmentation fault\n"
+        )
+    };
+    let raised = "\
+Traceback (most recent call last):
+  File \"/home/user/launch/launch.py\", line 155, in main
+    ray.get(refs)
+ray.exceptions.RayTaskError(RuntimeError): ray::RayWorkerWrapper.load_model() (pid=190, ip=10.0.0.1, actor_id=aa, repr=x)
+  File \"/home/user/launch/launch.py\", line 60, in load_model
+RuntimeError: weights are corrupt
+";
+    let first = report(&format!("{WORKERS}{SWEPT}{}", crashed(1795960520)));
+    assert_eq!(cause(&first), Some("process.segfault"));
+    let after = report(&format!("{WORKERS}{SWEPT}{}", crashed(1795960526)));
+    assert_eq!(
+        cause(&after),
+        Some("process.sigterm"),
+        "crashed while it was being ended"
+    );
+    let quoted = report(&format!("{WORKERS}{SWEPT}{raised}"));
+    assert_eq!(cause(&quoted), Some("unknown.exception"));
+    assert_eq!(cause(&report(&format!("{WORKERS}{SWEPT}"))), Some("process.sigterm"));
+}
+
+/// A torchrun node: its rank's lines below its agent's.
+fn node(name: &str, lines: &str) -> Text {
+    Text::new(format!("{name}.log"), lines.as_bytes().to_vec())
+}
+
+#[test]
+fn a_peer_that_does_not_answer_had_died_before() {
+    let start = |node: &str, rank: u32| {
+        format!(
+            "2026-01-01 10:00:00 {node}:400{rank}:400{rank} [0] NCCL INFO comm 0x7f rank {rank} nRanks 4 nNodes 2 localRanks 2 localRank 1 MNNVL 0\n2026-01-01 10:00:01 {node}:400{rank}:400{rank} [0] NCCL INFO ncclCommInitRank comm 0x7f rank {rank} nranks 4 cudaDev 1 nvmlDev 1 busId 1000 commId 0x1 - Init COMPLETE\n"
+        )
+    };
+    let gone = [
+        "E0101 10:00:05.000000 33 torch/distributed/elastic/multiprocessing/api.py:984] failed (exitcode: -11) local_rank: 1 (pid: 4003) of binary: /usr/bin/python3\n",
+        "[rank3]: Traceback (most recent call last):\n[rank3]:   File \"/app/train.py\", line 44, in <module>\n[rank3]:     x = float('x')\n[rank3]: ValueError: could not convert string to float: 'x'\nE0101 10:00:05.000000 33 torch/distributed/elastic/multiprocessing/api.py:984] failed (exitcode: 1) local_rank: 1 (pid: 4003) of binary: /usr/bin/python3\n",
+    ];
+    let missed = [
+        "NET/IB: Got completion from peer 10.0.0.2<40000> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129 hca mlx5_0",
+        "Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_0:1, curr state INIT, next state RTR, local GID index 3, local GID ::ffff:10.0.0.1, remote GID ::ffff:10.0.0.2",
+        "ncclOsSocketPollConnect: connect to 10.0.0.2<40001> returned Connection refused, exceeded error retry count after 35 attempts",
+    ];
+    for dead in gone {
+        for lost in missed {
+            let line = format!("2026-01-01 10:00:30 node-a:4001:4100 [0] misc/x.cc:49 NCCL WARN {lost}\n");
+            let first = examine_texts(&[
+                node("node-a", &format!("{}{line}", start("node-a", 1))),
+                node("node-b", &format!("{}{dead}", start("node-b", 3))),
+            ]);
+            assert_eq!(
+                first.root.as_ref().and_then(|r| r.place.node.as_deref()),
+                Some("node-b"),
+                "{dead} {lost}"
+            );
+            assert!(!cause(&first).is_some_and(|c| c.starts_with("nccl.")), "{dead} {lost}");
+            let alone = examine_texts(&[node("node-a", &format!("{}{line}", start("node-a", 1)))]);
+            assert!(cause(&alone).is_some_and(|c| c.starts_with("nccl.")), "{lost}");
+        }
+    }
+}
