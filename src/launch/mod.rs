@@ -174,12 +174,17 @@ impl Launches {
     /// line, of which nothing else is known, the one that it names.
     pub fn node(&self, index: usize, process: ProcessId) -> Option<&Arc<str>> {
         let placed = self.events.get(index)?;
-        // A process of the launch or of its cluster may name the node of a peer.
-        let outside = matches!(
-            self.processes.get(process).role,
-            ProcessRole::Observer | ProcessRole::Main
-        );
-        let told = placed.event.victim.node.as_ref();
+        // A process of the launch or of its cluster may name the node of a peer; a daemon that names a node and no process
+        // of it tells of that node.
+        let role = self.processes.get(process).role;
+        let of_node = role == ProcessRole::RayDaemon && !placed.event.victim.is_named();
+        let outside = of_node || matches!(role, ProcessRole::Observer | ProcessRole::Main);
+        let told = placed
+            .event
+            .victim
+            .node
+            .as_ref()
+            .map(|node| self.processes.node_at(node));
         let told = told.filter(|_| outside && placed.process == process);
         told.or_else(|| self.processes.node(process))
     }

@@ -93,7 +93,10 @@ pub(super) fn is_retold(launches: &Launches, failure: &Failure) -> bool {
 /// What the process that raised the failure says of it, where the best root only hands it on: whichever of the two
 /// stands first, or was written first, the one arose before the other could be told.
 fn not_retold(launches: &Launches, failures: &[Failure], best: usize) -> usize {
-    let Some(told) = failures.get(best).filter(|f| is_retold(launches, f)) else {
+    let Some(told) = failures
+        .get(best)
+        .filter(|f| f.cause.is_some() && is_retold(launches, f))
+    else {
         return best;
     };
     let raised =

@@ -104,13 +104,14 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
     // A report of a failure elsewhere that is all there is says of that one nothing but that it was.
     let reports = launches
         .signature(catalog, root.event)
-        .is_some_and(|s| matches!(s.def.role, Role::Wrapper | Role::Consequence));
+        .is_some_and(|s| s.def.role == Role::Wrapper);
     let unnamed = if root.worth <= Worth::Downstream && (root.traceback.is_none() || reports) {
         "unknown.silent"
     } else {
         "unknown.exception"
     };
-    let cause = root.cause.clone().unwrap_or_else(|| unnamed.to_owned());
+    let told = told_of(catalog, launches, root);
+    let cause = root.cause.clone().or(told).unwrap_or_else(|| unnamed.to_owned());
     // An observer's line names no phase: what its victim printed on its way down does.
     let aftermath = || failures.iter().skip(root_index + 1).filter(|f| f.traceback.is_some());
     // Where the process's own traceback says the same as a line about it, that knows the phase best.
@@ -204,6 +205,13 @@ fn convict(catalog: &Catalog, launches: &mut Launches, verdict: &mut Verdict) {
     verdict.rivals = rivals(verdict, root_index, &cause);
     verdict.suspects = suspects(catalog, verdict, &cause, basis.names_by_guess());
     verdict.cause = Some(cause);
+}
+
+/// The cause that what fails for lack of something tells of, in a log that holds nothing else of it.
+fn told_of(catalog: &Catalog, launches: &Launches, failure: &Failure) -> Option<String> {
+    let signature = launches.signature(catalog, failure.event)?;
+    let downstream = failure.worth == Worth::Downstream && signature.def.role == Role::Consequence;
+    signature.def.cause.clone().filter(|_| downstream)
 }
 
 /// Seconds by which a report is older than its root: more than clocks of nodes differ, less than launches lie apart.

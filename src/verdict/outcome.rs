@@ -7,6 +7,7 @@ use crate::catalog::schema::{Role, SignatureDef};
 use crate::catalog::structure::{Origin, Structure};
 use crate::event::{Event, ExitStatus, Fact, Frame, Program, Traceback, TracebackKind};
 use crate::launch::Launches;
+use crate::launch::machine::Machine;
 use crate::launch::nodes::{Nodes, workers_are_done};
 use crate::launch::processes::ProcessRole;
 use crate::report::model::Outcome;
@@ -65,9 +66,18 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
         return Outcome::Stopped;
     }
     let proven = open().any(|f| stands(f) && f.worth >= Worth::Carrier);
-    // An uncaught traceback ended its process, even where all that is left of it is the type that wraps another.
-    let uncaught = |f: &Failure| f.traceback == Some(TracebackKind::Raw) && f.fatal && f.worth == Worth::Carrier;
-    if proven && open().any(|f| f.worth >= Worth::Weak || uncaught(f) || is_death(catalog, launches, f)) {
+    // An uncaught traceback ended its process, even where all that is left of it is the type that wraps another, or tells
+    // what a failure elsewhere led to.
+    let uncaught = |f: &Failure| {
+        let last = || !goes_on(launches, attempt, f.event);
+        let raw = f.traceback == Some(TracebackKind::Raw) && f.fatal;
+        raw && (f.worth == Worth::Carrier || f.worth == Worth::Downstream && last())
+    };
+    let told = |f: &Failure| {
+        let known = f.traceback.is_none() && super::told_of(catalog, launches, f).is_some();
+        known && !goes_on(launches, attempt, f.event)
+    };
+    if proven && open().any(|f| f.worth >= Worth::Weak || uncaught(f) || told(f) || is_death(catalog, launches, f)) {
         return Outcome::Failed;
     }
     if !stops.is_empty() && !breaks_off(catalog, launches, attempt, &stops) {
@@ -91,6 +101,13 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
     } else {
         Outcome::NoLaunch
     }
+}
+
+/// Whether any process is told to begin a phase after an event.
+fn goes_on(launches: &Launches, attempt: usize, index: usize) -> bool {
+    let now = launches.moment(index);
+    let mut entries = launches.machines(attempt).iter().flat_map(Machine::entries);
+    entries.any(|e| e.at.follows(now) && e.phase != "shutdown")
 }
 
 /// Whether the logs are of nodes that do not lead, which never say that the server is ready, and their workers had done

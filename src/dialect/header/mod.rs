@@ -44,10 +44,10 @@ impl Level {
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "TRACE" | "DEBUG" | "D" => Self::Debug,
-            "INFO" | "I" | "NOTICE" => Self::Info,
-            "WARNING" | "WARN" | "W" => Self::Warning,
-            "ERROR" | "E" | "ERR" => Self::Error,
-            "CRITICAL" | "FATAL" | "F" | "C" | "CRIT" | "EMERGENCY" | "ALERT" => Self::Fatal,
+            "INFO" | "I" | "NOTICE" | "SUCC" | "VINFO" => Self::Info,
+            "WARNING" | "WARN" | "W" | "VWARN" => Self::Warning,
+            "ERROR" | "E" | "ERR" | "VERR" => Self::Error,
+            "CRITICAL" | "FATAL" | "F" | "C" | "CRIT" | "EMERGENCY" | "ALERT" | "PANIC" => Self::Fatal,
             _ => return None,
         })
     }

@@ -30,7 +30,7 @@ pub(super) fn compact_stamp(input: &str) -> IResult<&str, Option<Stamp>> {
 }
 
 pub(super) fn level_name(input: &str) -> IResult<&str, Level> {
-    let (rest, name) = take_while_m_n(4, 8, |c: char| c.is_ascii_uppercase())(input)?;
+    let (rest, name) = take_while_m_n(3, 8, |c: char| c.is_ascii_uppercase())(input)?;
     Level::parse(name).map_or_else(|| fail(input), |level| Ok((rest, level)))
 }
 

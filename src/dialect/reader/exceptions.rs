@@ -319,7 +319,15 @@ impl Reader<'_> {
         if !message.contains('\n') || hit.as_ref().is_some_and(strong) {
             return hit;
         }
-        let again = joined.iter().find_map(|text| look(text).filter(strong));
+        // Joined, a harmless sentence further down would seem to be all that it says.
+        let harmless = |hit: &Hit<'_>| {
+            self.catalog
+                .signature(hit.id)
+                .is_some_and(|s| s.def.role == Role::Benign)
+        };
+        let again = joined
+            .iter()
+            .find_map(|text| look(text).filter(|hit| strong(hit) && !harmless(hit)));
         again.map(|found| Hit { at: 0, ..found }).or(hit)
     }
 

@@ -1,0 +1,188 @@
+//! Logs that hold only what a failure led to, or only how somebody else saw it: they tell that the launch failed, by the
+//! exception or the end that stands there, and not of what.
+
+mod common;
+
+use common::{Text, examine_texts};
+use coroner::report::model::{Outcome, Report};
+
+fn report(log: &str) -> Report {
+    examine_texts(&[Text::new("launch.log".to_owned(), log.as_bytes().to_vec())])
+}
+
+fn cause(report: &Report) -> Option<&str> {
+    report.cause.as_ref().map(|c| c.id.as_str())
+}
+
+const STARTED: &str = "\
+(APIServer pid=101) INFO 11-20 10:00:05 [api_server.py:1839] vLLM API server version 0.11.0
+(EngineCore_DP0 pid=202) INFO 11-20 10:00:20 [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='/models/demo', tensor_parallel_size=2
+(Worker_TP0 pid=301) INFO 11-20 10:00:40 [gpu_model_runner.py:2602] Starting to load model /models/demo...
+";
+
+/// The traceback of a script that ends with an exception.
+fn uncaught(exception: &str) -> String {
+    format!("Traceback (most recent call last):\n  File \"/app/x.py\", line 9, in <module>\n    main()\n{exception}\n")
+}
+
+#[test]
+fn an_exception_that_another_failure_led_to_still_ended_what_it_left() {
+    for (exception, told) in [
+        (
+            "ray.exceptions.OwnerDiedError: Failed to retrieve object 00ff. The object's owner has exited.",
+            "ray.worker-died",
+        ),
+        (
+            "ray.exceptions.ObjectLostError: Failed to retrieve object 00ff. All copies of 00ff have been lost due to node failure.",
+            "unknown.exception",
+        ),
+        (
+            "torch.AcceleratorError: CUDA error: operation failed due to a previous error during capture",
+            "cuda.capture-invalid",
+        ),
+        ("BrokenPipeError: [Errno 32] Broken pipe", "unknown.exception"),
+    ] {
+        for log in [format!("{STARTED}{}", uncaught(exception)), uncaught(exception)] {
+            let ended = report(&log);
+            assert_eq!(ended.outcome, Outcome::Failed, "{exception}");
+            assert_eq!(cause(&ended), Some(told), "{exception}");
+            let root = ended.root.as_ref().unwrap_or_else(|| panic!("{exception}"));
+            assert_eq!(root.place.text, exception);
+            assert!(ended.cause.as_ref().is_some_and(|c| c.confidence < 0.5), "{exception}");
+        }
+        // What the launch outlived ended nothing.
+        let later =
+            "(EngineCore_DP0 pid=202) INFO 11-20 10:02:00 [gpu_worker.py:298] Available KV cache memory: 20.11 GiB\n";
+        let outlived = report(&format!("{STARTED}{}{later}", uncaught(exception)));
+        assert_eq!(outlived.outcome, Outcome::Running, "{exception}");
+    }
+}
+
+#[test]
+fn the_engine_tells_of_it_before_who_only_waits_for_the_engine() {
+    let owner = "\
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] EngineCore failed to start.
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] Traceback (most recent call last):
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708]   File \"/x/vllm/v1/worker/gpu_model_runner.py\", line 3000, in capture_model
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] ray.exceptions.ObjectLostError: Failed to retrieve object 00ff. All copies of 00ff have been lost due to node failure.
+(APIServer pid=101) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}
+";
+    let lost = report(&format!("{STARTED}{owner}"));
+    assert_eq!(cause(&lost), Some("unknown.exception"));
+    assert_eq!(
+        lost.exception.as_ref().and_then(|e| Some(e.kind.as_str())),
+        Some("ray.exceptions.ObjectLostError")
+    );
+    let process = lost.root.as_ref().and_then(|r| r.place.process.as_deref());
+    assert!(process.is_some_and(|p| p.starts_with("EngineCore")), "{process:?}");
+}
+
+#[test]
+fn a_warning_that_nccl_kept_says_nothing_of_the_call_that_failed() {
+    for (text, told) in [
+        ("unhandled cuda error", "nccl.cuda-error"),
+        ("unhandled system error", "nccl.system-error"),
+    ] {
+        for kept in [
+            "Cannot initialize CollNet, using point-to-point network instead",
+            "NCCL_MAX_NCHANNELS value of 64 is too big. Limiting value to 32.",
+            "RAS failed to establish a client listening socket at 127.0.0.1:28028",
+        ] {
+            let log = format!(
+                "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"/app/train.py\", line 44, in <module>\n[rank1]:     dist.all_reduce(t)\n[rank1]: torch.distributed.DistBackendError: NCCL error in: /pytorch/torch/csrc/distributed/c10d/NCCLUtils.cpp:77, {text} (run with NCCL_DEBUG=INFO for details), NCCL version 2.27.5\n[rank1]: ncclUnhandledCudaError: Call to CUDA function failed.\n[rank1]: Last error:\n[rank1]: {kept}\n"
+            );
+            assert_eq!(cause(&report(&log)), Some(told), "{kept}");
+        }
+    }
+}
+
+#[test]
+fn the_rank_that_a_dump_signal_names_timed_out_first() {
+    let log = "[rank0]:[E1118 20:32:23.957487695 ProcessGroupNCCL.cpp:1484] [PG ID 0 PG GUID 0(default_pg) Rank 0] Received a dump signal due to a collective timeout from rank 5 and we will try our best to dump the debug info. Last enqueued NCCL work: 542, last completed NCCL work: 539.\n";
+    let told = report(log);
+    assert_eq!(cause(&told), Some("nccl.watchdog-timeout"));
+    assert_eq!(told.root.as_ref().and_then(|r| r.place.rank), Some(5));
+}
+
+const NODE: &str = "\
+2025-11-20 10:00:01,001\tINFO scripts.py:1234 -- Local node IP: 10.0.0.2
+2025-11-20 10:00:08,001\tSUCC scripts.py:1251 -- Ray runtime started.
+2025-11-20 10:00:08,001\tINFO scripts.py:1260 -- --block
+";
+
+#[test]
+fn a_node_of_rays_that_was_lost_is_told_in_the_records_of_a_container_too() {
+    for (daemon, told) in [
+        ("raylet [exit code=1]", "ray.raylet-died"),
+        ("gcs_server [exit code=-9]", "ray.gcs-unreachable"),
+    ] {
+        let log = format!(
+            "{NODE}2025-11-20 10:45:13,002\tERR scripts.py:1275 -- Some Ray subprocesses exited unexpectedly:\n2025-11-20 10:45:13,002\tERR scripts.py:1279 --   {daemon}\n2025-11-20 10:45:13,002\tERR scripts.py:1284 -- Remaining processes will be killed.\n"
+        );
+        assert_eq!(cause(&report(&log)), Some(told));
+    }
+    let gcs = |end: &str| {
+        format!(
+            "[2025-11-20 10:00:00,100 I 19 19] (gcs_server) gcs_server_main.cc:50: Ray cluster metadata ray_version=2.49.2 ray_commit=abc\n[2025-11-20 10:30:15,101 I 19 19] (gcs_server) gcs_node_manager.cc:450: Removing node, node name = 10.0.0.2, death reason = {end}\n"
+        )
+    };
+    let lost = report(&gcs(
+        "UNEXPECTED_TERMINATION, death message = health check failed due to missing too many heartbeats node_id=bb",
+    ));
+    assert_eq!(cause(&lost), Some("ray.node-died"));
+    assert_eq!(
+        lost.root.as_ref().and_then(|r| r.place.node.as_deref()),
+        Some("10.0.0.2")
+    );
+    let left = report(&gcs(
+        "EXPECTED_TERMINATION, death message = received SIGTERM node_id=bb",
+    ));
+    assert_ne!(left.outcome, Outcome::Failed);
+}
+
+#[test]
+fn what_docker_says_of_an_end_counts() {
+    let state = |oom: bool, code: u32| {
+        format!(
+            "            \"Status\": \"exited\",\n            \"OOMKilled\": {oom},\n            \"ExitCode\": {code},\n"
+        )
+    };
+    assert_eq!(
+        cause(&report(&format!("{STARTED}{}", state(false, 137)))),
+        Some("process.sigkill")
+    );
+    assert_eq!(
+        cause(&report(&format!("{STARTED}{}", state(true, 137)))),
+        Some("host-mem.oom-killer")
+    );
+    assert_eq!(
+        report(&format!("{STARTED}{}", state(false, 0))).outcome,
+        Outcome::Running
+    );
+    let composed = "\
+vllm-1  | INFO 11-20 10:00:40 [gpu_model_runner.py:2602] Starting to load model /models/demo...
+NAME      IMAGE     COMMAND   SERVICE   CREATED   STATUS                       PORTS
+vllm-1    vllm/vllm-openai   \"vllm serve\"   vllm   5 minutes ago   Exited (137) 2 minutes ago
+";
+    assert_eq!(cause(&report(composed)), Some("process.sigkill"));
+}
+
+#[test]
+fn the_detail_of_an_exit_tells_that_a_worker_was_asked_to_end() {
+    let detail = "(raylet) A worker died or was killed while executing a task by an unexpected system error. To troubleshoot the problem, check the logs for the dead worker. Lease ID: 01 Worker ID: ab Node ID: cd Worker IP address: 10.0.0.1 Worker port: 10005 Worker PID: 301 Worker exit type: SYSTEM_ERROR Worker exit detail: Worker exits unexpectedly. Worker exits with an exit code 15. The process receives a SIGTERM.\n";
+    assert_eq!(cause(&report(&format!("{STARTED}{detail}"))), Some("process.sigterm"));
+}
+
+#[test]
+fn ranks_that_disagree_on_the_world_say_so_in_each_form() {
+    for words in [
+        "mismatch in rank count from procs 8 : 16",
+        "mismatch in info from procs, nranks 8 vs 16, nroots 1 vs 1, iroot 0 vs 0",
+        "mismatch in info from procs, nranks 8 : 16",
+    ] {
+        let log = format!(
+            "node-b:4002:4101 [1] NCCL INFO NCCL version 2.27.5+cuda12.9\nnode-b:4002:4101 [1] bootstrap.cc:401 NCCL WARN Bootstrap Root : {words}\n"
+        );
+        assert_eq!(cause(&report(&log)), Some("dist.world-size"), "{words}");
+    }
+}
