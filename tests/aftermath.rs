@@ -70,7 +70,7 @@ fn the_engine_tells_of_it_before_who_only_waits_for_the_engine() {
     let lost = report(&format!("{STARTED}{owner}"));
     assert_eq!(cause(&lost), Some("unknown.exception"));
     assert_eq!(
-        lost.exception.as_ref().and_then(|e| Some(e.kind.as_str())),
+        lost.exception.as_ref().map(|e| e.kind.as_str()),
         Some("ray.exceptions.ObjectLostError")
     );
     let process = lost.root.as_ref().and_then(|r| r.place.process.as_deref());
@@ -185,4 +185,65 @@ fn ranks_that_disagree_on_the_world_say_so_in_each_form() {
         );
         assert_eq!(cause(&report(&log)), Some("dist.world-size"), "{words}");
     }
+}
+
+#[test]
+fn what_a_daemon_says_of_itself_comes_before_that_it_is_gone() {
+    let log = "\
+2026-11-29 14:07:11,314\tINFO worker.py:2038 -- Started a local Ray instance.
+(raylet) [2026-11-29 14:08:00,100 C 89 89] (raylet) local_object_manager.cc:190:  Check failed: it != pinned_objects_.end()
+(RayWorkerWrapper pid=191) rank 0: init_device pid 191
+ray.exceptions.LocalRayletDiedError: The task's local raylet died. Check raylet.out for more information.
+";
+    let broke = report(log);
+    assert_eq!(cause(&broke), Some("unknown.exception"));
+    assert_eq!(broke.root.as_ref().map(|r| r.place.line), Some(2));
+}
+
+#[test]
+fn a_spawned_process_that_a_signal_ended_tells_which() {
+    let log = |end: &str| {
+        uncaught(&format!(
+            "torch.multiprocessing.spawn.ProcessExitedException: process 2 terminated with {end}"
+        ))
+    };
+    assert_eq!(cause(&report(&log("signal SIGKILL"))), Some("process.sigkill"));
+    assert_eq!(cause(&report(&log("signal SIGSEGV"))), Some("process.segfault"));
+}
+
+#[test]
+fn the_queue_that_is_cancelled_tells_of_a_worker_that_died() {
+    let log = format!(
+        "{STARTED}(EngineCore_DP0 pid=202) ERROR 11-20 10:01:29 [multiproc_executor.py:154] Worker proc VllmWorker-1 died unexpectedly, shutting down executor.\n\
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] EngineCore failed to start.\n\
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] Traceback (most recent call last):\n\
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708]   File \"/x/vllm/distributed/device_communicators/shm_broadcast.py\", line 490, in acquire_read\n\
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708]     raise RuntimeError(\"cancelled\")\n\
+(EngineCore_DP0 pid=202) ERROR 11-20 10:01:30 [core.py:708] RuntimeError: cancelled\n"
+    );
+    let died = report(&log);
+    assert_ne!(cause(&died), Some("unknown.exception"));
+    assert_eq!(died.root.as_ref().map(|r| r.place.line), Some(4));
+}
+
+#[test]
+fn sockets_between_nodes_that_have_infiniband_are_a_degraded_launch() {
+    let node = |name: &str, network: &str| {
+        format!(
+            "{name}:4000:4000 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>\n{name}:4000:4000 [0] NCCL INFO Using network {network}\n"
+        )
+    };
+    let job = |a: &str, b: &str| report(&format!("{a}{b}step 1 loss 3.2\nstep 2 loss 3.1\n"));
+    let slow = job(&node("node-a", "Socket"), &node("node-b", "Socket"));
+    assert_eq!(slow.outcome, Outcome::Degraded);
+    assert!(slow.findings.iter().any(|f| f.id == "nccl.sockets-despite-ib"));
+    assert_eq!(
+        job(&node("node-a", "IB"), &node("node-b", "IB")).outcome,
+        Outcome::Healthy
+    );
+    assert_eq!(
+        job(&node("node-a", "Socket"), "").outcome,
+        Outcome::Healthy,
+        "one node needs no network"
+    );
 }

@@ -42,6 +42,7 @@ use crate::report::text::plural;
 use crate::time::Stamp;
 use crate::verdict::causality::is_request_to_end;
 use crate::verdict::fingerprint::fingerprint;
+use crate::verdict::outcome::sockets_despite_ib;
 use crate::verdict::replicas::Beside;
 use crate::verdict::{Verdict, exception_of};
 
@@ -407,6 +408,17 @@ fn findings(
                 evidence: Vec::new(),
             });
         }
+    }
+    if let Some(index) = sockets_despite_ib(launches, verdict.attempt) {
+        out.push(Finding {
+            id: "nccl.sockets-despite-ib".to_owned(),
+            title: format!(
+                "NCCL moves the data between nodes over sockets although it found InfiniBand/RoCE devices ({})",
+                names.stands_at(index)
+            ),
+            severity: "warning".to_owned(),
+            evidence: Vec::new(),
+        });
     }
     for index in launches.of_attempt(verdict.attempt) {
         let Some(placed) = launches.events.get(index) else {

@@ -64,6 +64,7 @@ pub fn root(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> Opt
     let best = not_retold(launches, failures, best);
     let best = died_first(catalog, launches, failures, best);
     let best = kept_out(launches, failures, best);
+    let best = broke_first(launches, failures, best);
     let first = left_first(launches, failures, best).or_else(|| cut_first(launches, failures, best));
     Some(first.unwrap_or(best))
 }
@@ -171,6 +172,20 @@ fn died_first(catalog: &Catalog, launches: &Launches, failures: &[Failure], best
     (0..failures.len())
         .find(|&i| failures.get(i).is_some_and(|f| died(i, f)))
         .unwrap_or(best)
+}
+
+/// What one of Ray's daemons said of itself before it died, where the best root only tells that it, or its node, is gone.
+fn broke_first(launches: &Launches, failures: &[Failure], best: usize) -> usize {
+    let gone = |f: &&Failure| matches!(f.cause.as_deref(), Some("ray.raylet-died" | "ray.node-died"));
+    let Some(chosen) = failures.get(best).filter(gone) else {
+        return best;
+    };
+    let broke = |f: &Failure| {
+        let own = f.process == f.teller && launches.processes.get(f.teller).role == ProcessRole::RayDaemon;
+        let states = f.cause.as_deref() == Some("unknown.exception") && f.worth >= Worth::Weak && !f.survived;
+        own && states && launches.in_known_order(f.event, chosen.event)
+    };
+    failures.iter().take(best).position(broke).unwrap_or(best)
 }
 
 /// The failure of a node to join the cluster before what the cluster then lacked: with its devices the launch would have

@@ -527,7 +527,7 @@ fn rate(strength: Strength, cause: Option<&str>, failure: &mut Failure) {
 fn end_told<'c>(catalog: &'c Catalog, exception: &Exception, event: &Event) -> Option<&'c Signature> {
     let signature = catalog
         .signature(exception.signature)
-        .filter(|_| event.victim.is_named())?;
+        .filter(|_| event.victim.is_named() || event.victim.coords.local.is_some())?;
     let killed = matches!(event.exit, Some(ExitStatus::Signal(signal)) if signal != 15 && signal != 2);
     (signature.def.role == Role::Exit || signature.def.role == Role::Wrapper && killed).then_some(signature)
 }

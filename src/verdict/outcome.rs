@@ -2,6 +2,9 @@
 //!
 //! Owns what counts as a death before and after ready. Never picks the root.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use crate::catalog::Catalog;
 use crate::catalog::schema::{Role, SignatureDef};
 use crate::catalog::structure::{Origin, Structure};
@@ -55,7 +58,7 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
             Outcome::Failed
         } else if end.is_some() {
             Outcome::Stopped
-        } else if role_at(Role::Degraded).next().is_some() {
+        } else if role_at(Role::Degraded).next().is_some() || sockets_despite_ib(launches, attempt).is_some() {
             Outcome::Degraded
         } else {
             Outcome::Healthy
@@ -84,7 +87,10 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
         return Outcome::Stopped;
     }
     if ready::works(catalog, launches, attempt) {
-        return Outcome::Healthy;
+        return match sockets_despite_ib(launches, attempt) {
+            Some(_) => Outcome::Degraded,
+            None => Outcome::Healthy,
+        };
     }
     let launched = engine_speaks(catalog, launches, attempt);
     let at_work = |i| {
@@ -101,6 +107,25 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
     } else {
         Outcome::NoLaunch
     }
+}
+
+/// Where NCCL says that it takes the network of sockets, in a launch of several nodes in which it had found InfiniBand or
+/// RoCE devices. Whoever wants sockets switches these off, and NCCL does not look for them.
+pub fn sockets_despite_ib(launches: &Launches, attempt: usize) -> Option<usize> {
+    let event = |i: usize| launches.events.get(i).map(|p| &p.event);
+    let says = |i: usize, name: &str| event(i).and_then(|e| e.setting(name)).map(|v| &**v);
+    let all = || launches.of_attempt(attempt);
+    let nodes: BTreeSet<&Arc<str>> = launches
+        .processes
+        .all()
+        .iter()
+        .filter_map(|p| p.node.as_ref())
+        .collect();
+    let told = || all().any(|i| says(i, "nodes").is_some_and(|n| n != "1"));
+    let found = all().any(|i| says(i, "nccl_ib_devices").is_some()) && (nodes.len() > 1 || told());
+    let other = all().any(|i| says(i, "nccl_network").is_some_and(|n| n != "Socket"));
+    let mut all = all();
+    all.find(|&i| found && !other && says(i, "nccl_network") == Some("Socket"))
 }
 
 /// Whether any process is told to begin a phase after an event.
