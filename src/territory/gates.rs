@@ -44,6 +44,7 @@ const GATES: &[&str] = &[
     " died",
     " dead",
     "stopped (rc=",
+    "Exited (",
     "hutting down",
     // The kernel's driver.
     "NVRM: ",
@@ -194,6 +195,7 @@ mod tests {
 
     /// Tier-1 rules whose own line may hold no gate, with a line that its program prints within reach of it.
     const BESIDE: &[(&str, &str)] = &[
+        ("docker.exit-code", "\"Status\": \"exited\","),
         ("earlyoom.kill", "process 5531 exited after 0.3 seconds"),
         (
             "hub.",
