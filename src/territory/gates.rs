@@ -44,7 +44,6 @@ const GATES: &[&str] = &[
     " died",
     " dead",
     "stopped (rc=",
-    "Exited (",
     "hutting down",
     // The kernel's driver.
     "NVRM: ",
@@ -259,6 +258,7 @@ mod tests {
     /// Those whose log is short, or of which nothing but a short log is left: a program that never began, an offline
     /// program, a test program, a launcher's own word, what a cluster prints of its objects.
     const SHORT: &[&str] = &[
+        "compose.status",
         "k8s.evicted",
         "k8s.exit-code",
         "launcher.ready",
