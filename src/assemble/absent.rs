@@ -17,14 +17,11 @@ use super::waits::{Waits, absent_in_words, finding, processes_in_words, ranks_in
 
 /// Tells who is missing, where that is news.
 pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, arrival: &Arrival, out: &mut Waits) {
-    // Whoever died of something of their own is no news as an absentee.
     let cause = verdict.cause.as_deref().unwrap_or("");
-    let weak = catalog.strength(cause) == Strength::Weak;
-    if verdict.outcome == Outcome::Failed && cause.starts_with("nccl.") && !weak {
-        return tell_unlogged(verdict, arrival, out);
-    }
-    let of_meeting = cause.starts_with("dist.") || cause.starts_with("nccl.") || cause.starts_with("unknown.");
-    if verdict.outcome == Outcome::Failed && !(weak && of_meeting) {
+    if !is_news(catalog, verdict) {
+        if cause.starts_with("nccl.") && catalog.strength(cause) != Strength::Weak {
+            tell_unlogged(verdict, arrival, out);
+        }
         return;
     }
     if arrival.sizes.len() > 1 {
@@ -47,22 +44,35 @@ pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, ar
         tell_where_they_stopped(launches, verdict, &meeting, out);
     }
     if running {
-        let id = "dist.rendezvous-timeout";
         let who = absent_in_words(&arrival.absent);
-        out.alternatives.push(Alternative {
-            id: id.to_owned(),
-            title: catalog.title(id),
-            confidence: 0.5,
-            why: match meeting.known.is_empty() {
-                true => format!("{}; {who} may not have", meeting.came_in_words()),
-                false => format!(
-                    "{}, {} did not",
-                    meeting.came_in_words(),
-                    absent_in_words(&meeting.known)
-                ),
-            },
-            why_not: "no process has given up waiting yet".to_owned(),
-        });
+        let why = match meeting.known.is_empty() {
+            true => format!("{}; {who} may not have", meeting.came_in_words()),
+            false => format!(
+                "{}, {} did not",
+                meeting.came_in_words(),
+                absent_in_words(&meeting.known)
+            ),
+        };
+        out.alternatives.push(unmet(catalog, &why));
+    }
+}
+
+/// Whether who is absent is news: whoever died of something of their own is none as an absentee.
+pub(super) fn is_news(catalog: &Catalog, verdict: &Verdict) -> bool {
+    let cause = verdict.cause.as_deref().unwrap_or("");
+    let of_meeting = cause.starts_with("dist.") || cause.starts_with("nccl.") || cause.starts_with("unknown.");
+    verdict.outcome != Outcome::Failed || of_meeting && catalog.strength(cause) == Strength::Weak
+}
+
+/// That a group is not complete, as what a launch under way most likely waits for.
+pub(super) fn unmet(catalog: &Catalog, why: &str) -> Alternative {
+    let id = "dist.rendezvous-timeout";
+    Alternative {
+        id: id.to_owned(),
+        title: catalog.title(id),
+        confidence: 0.5,
+        why: why.to_owned(),
+        why_not: "no process has given up waiting yet".to_owned(),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::catalog::schema::Role;
 use crate::event::Program;
 use crate::launch::Launches;
 use crate::launch::arrival::size_from_settings;
+use crate::launch::communicators::are_parts;
 use crate::launch::links::RAYLET_HOST;
 use crate::launch::machine::Engine;
 use crate::launch::nodes;
@@ -80,6 +81,9 @@ const NOT_SETTINGS: &[&str] = &[
     "ray_job",
     "ray_job_ended",
     "nccl_comm_id",
+    "group_rank",
+    "group_size",
+    "bus_id",
     "process_group",
     "init_method",
     "odd_node",
@@ -485,7 +489,7 @@ impl Facts {
     }
 
     /// The launch block of the report, but for the ids.
-    pub fn launch(&self, launches: &Launches, verdict: &Verdict, root: Option<usize>) -> Launch {
+    pub fn launch(&self, catalog: &Catalog, launches: &Launches, verdict: &Verdict, root: Option<usize>) -> Launch {
         let time = |index: usize| launches.events.get(index).and_then(|p| p.event.place.time.clone());
         let started = launches.start(verdict.attempt);
         // When a line without a stamp was written is not known.
@@ -510,11 +514,12 @@ impl Facts {
         let ranks = processes().filter_map(|p| p.rank).max().map(|r| r + 1);
         let number = |name: &str| self.settings.get(name).and_then(|n| n.parse::<u32>().ok());
         let of_agents = || number(agents::NODES)?.checked_mul(number("nproc_per_node")?);
-        let world = world.or_else(|| {
-            size_from_settings(launches, verdict.attempt)
-                .max(ranks)
-                .or_else(of_agents)
-        });
+        let settings_say = size_from_settings(launches, verdict.attempt);
+        let world = match are_parts(catalog, launches, verdict.attempt) {
+            // NCCL's ranks are those of the parts.
+            true => settings_say.or_else(of_agents),
+            false => world.or(settings_say).max(ranks).or_else(of_agents),
+        };
         let settings = self
             .settings
             .iter()

@@ -19,6 +19,7 @@ mod misfit;
 mod missing;
 mod next;
 mod overruled;
+mod parts;
 mod peer;
 mod places;
 mod story;
@@ -213,7 +214,7 @@ pub fn assemble(
         owner: advice.owner,
         launch: Launch {
             ids: ids::ids(catalog, &names, verdict, root),
-            ..facts.launch(launches, verdict, root.map(|f| f.event))
+            ..facts.launch(catalog, launches, verdict, root.map(|f| f.event))
         },
         processes: names.processes(verdict),
         timeline: names.timeline(verdict),

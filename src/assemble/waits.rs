@@ -19,6 +19,7 @@ use super::behind;
 use super::facts::Facts;
 use super::followers;
 use super::missing::missing;
+use super::parts;
 use super::peer;
 use super::places::Names;
 use super::stuck;
@@ -71,6 +72,13 @@ pub fn waits(
     }
     if open {
         out.missing = missing(catalog, launches, verdict, arrival.as_ref());
+        // Where all are waited for, so are the members of each part.
+        if arrival
+            .as_ref()
+            .is_none_or(|a| a.absent.is_empty() && a.sizes.is_empty())
+        {
+            parts::tell(catalog, launches, verdict, &mut out);
+        }
         tell_differences(launches, verdict, &mut out);
         tell_clocks(launches, names, &mut out);
     }

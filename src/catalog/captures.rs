@@ -46,6 +46,22 @@ pub struct Identity {
     pub model: Option<Arc<str>>,
 }
 
+impl Identity {
+    /// Takes the rank and the number of ranks that another line gives, where nothing is known of them or where it speaks
+    /// of more ranks: NCCL ranks a process anew in each part of the launch, and its rank is the one among all.
+    pub fn place_among(&mut self, other: &Self) {
+        let larger = self
+            .world_size
+            .zip(other.world_size)
+            .is_some_and(|(own, all)| all > own);
+        if larger && other.rank.is_some() {
+            (self.rank, self.world_size) = (other.rank, other.world_size);
+        }
+        self.rank = self.rank.or(other.rank);
+        self.world_size = self.world_size.or(other.world_size);
+    }
+}
+
 /// Endings of group names that make a figure; the unit is part of the name.
 const FIGURE_SUFFIXES: &[&str] = &[
     "_gib",

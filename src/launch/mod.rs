@@ -8,6 +8,7 @@ pub mod arrival;
 pub mod attempts;
 pub mod clocks;
 pub mod clusters;
+pub mod communicators;
 pub mod differences;
 pub mod earlier;
 pub mod files;

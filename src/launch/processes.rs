@@ -585,7 +585,13 @@ impl Processes {
         process.node = process.node.take().or(node);
         process.pid = process.pid.or(speaker.pid).or(file.pid).or(identity.pid);
         let (rank, local) = file.places(speaker);
-        process.rank = process.rank.or(speaker.rank).or(rank).or(identity.rank);
+        let named = speaker.rank.or(rank);
+        let by_identity = process.identity.rank;
+        process.identity.place_among(identity);
+        // A rank that lines of the process carry is none that it was given in a part of the launch.
+        if process.rank.is_none() || named.is_none() && process.rank == by_identity {
+            process.rank = named.or(process.identity.rank);
+        }
         process.coords.fill_from(&speaker.coords);
         if let (None, Some(label), false) = (&speaker.label, &file.label, file.ray_session) {
             process.coords.fill_from(&coords_of_label(label));
@@ -594,7 +600,6 @@ impl Processes {
         process.coords.fill_from(&identity.coords);
         process.device = process.device.or(identity.device);
         let known = &mut process.identity;
-        known.world_size = known.world_size.or(identity.world_size);
         known.version = known.version.take().or_else(|| identity.version.clone());
         known.model = known.model.take().or_else(|| identity.model.clone());
         known.host = known.host.take().or_else(|| identity.host.clone());

@@ -9,37 +9,43 @@ use super::Launches;
 use super::processes::ProcessId;
 use crate::catalog::Catalog;
 
+/// The captured id of a communicator.
+pub(super) const NCCL_MEETING: &str = "nccl_comm_id";
+/// The captured size of the group that comes to a meeting.
+pub(super) const GROUP_SIZE: &str = "group_size";
 /// Captured names of a meeting.
-const MEETINGS: [&str; 2] = ["nccl_comm_id", "init_method"];
+const MEETINGS: [&str; 2] = [NCCL_MEETING, "init_method"];
+/// What an address of a meeting within one machine holds.
+const WITHIN_A_MACHINE: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// Sizes of a group, the most common first, each with the processes that state it.
 pub type Sizes = Vec<(u32, BTreeSet<ProcessId>)>;
 
+/// What meets, where, and on which machine if it is a place within one.
+type Meeting<'a> = (&'a str, &'a str, Option<&'a str>);
+
 /// The sizes that those who came to one meeting state, of the first meeting on which they disagree; empty where all
 /// agree.
 pub(super) fn of_one_meeting(catalog: &Catalog, launches: &Launches, attempt: usize) -> Sizes {
-    let mut meetings: BTreeMap<(&str, &str), BTreeMap<u32, BTreeSet<ProcessId>>> = BTreeMap::new();
-    let mut first: BTreeSet<(ProcessId, &str)> = BTreeSet::new();
+    let mut meetings: BTreeMap<Meeting<'_>, BTreeMap<u32, BTreeSet<ProcessId>>> = BTreeMap::new();
+    let mut first: BTreeSet<(ProcessId, Meeting<'_>)> = BTreeSet::new();
     for placed in launches.events_of(attempt) {
         let step = catalog
             .signature(placed.event.signature)
             .and_then(|s| s.def.step.as_deref());
         let mut named = placed.event.settings.iter().map(|(name, value)| (&**name, &**value));
-        let Some(meeting) = named.find(|(name, _)| step == Some("join") && MEETINGS.contains(name)) else {
+        let meeting = named.find(|(name, _)| step == Some("join") && MEETINGS.contains(name));
+        let size = placed.event.setting(GROUP_SIZE).and_then(|size| size.parse().ok());
+        let process = launches.processes.get(placed.process);
+        let (Some((name, place)), Some(size), Some(_)) = (meeting, size, process.rank) else {
             continue;
         };
-        // What a process says of its world is what it says at its first meeting.
-        if !first.insert((placed.process, meeting.0)) {
-            continue;
-        }
-        let process = launches.processes.get(placed.process);
-        if let Some(size) = process.identity.world_size.filter(|_| process.rank.is_some()) {
-            meetings
-                .entry(meeting)
-                .or_default()
-                .entry(size)
-                .or_default()
-                .insert(placed.process);
+        let within = WITHIN_A_MACHINE.iter().any(|host| place.contains(host));
+        let meeting = (name, place, process.node.as_deref().filter(|_| within));
+        // What a process says of a group is what it says when it first comes to it.
+        if first.insert((placed.process, meeting)) {
+            let of_meeting = meetings.entry(meeting).or_default();
+            of_meeting.entry(size).or_default().insert(placed.process);
         }
     }
     let apart = meetings.into_values().find(|sizes| sizes.len() > 1);

@@ -16,6 +16,8 @@ use crate::record::Record;
 
 /// Lines remembered to the letter: a thousand processes have a few dozen each.
 const MAX_SAID: usize = 1 << 16;
+/// The captured id of a group of processes that meet: a process does so in several.
+const GROUP: &str = "nccl_comm_id";
 /// Lines of the longest record that is not joined otherwise (Ray's kill report has about 45).
 const RECORD_LINES: u64 = 120;
 
@@ -66,8 +68,9 @@ impl Reader<'_> {
                 .map(|_| key_of(record, &Header::default())),
             line: record.line,
         });
-        let carries = !captured.figures.is_empty() || captured.exit.is_some();
-        // A progress bar's later states say nothing new; figures and ends always may.
+        let of_group = captured.settings.iter().any(|(name, _)| &**name == GROUP);
+        let carries = !captured.figures.is_empty() || captured.exit.is_some() || of_group;
+        // A progress bar's later states say nothing new; figures and ends always may, and so does a step of another group.
         let only_marks = role == Role::Phase && !carries && self.seen.contains_key(&(speaker, id));
         if only_marks && captured.identity == Identity::default() {
             return Said::Marker(id);

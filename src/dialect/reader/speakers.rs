@@ -45,8 +45,7 @@ impl Reader<'_> {
             return;
         }
         known.pid = known.pid.or(new.pid);
-        known.rank = known.rank.or(new.rank);
-        known.world_size = known.world_size.or(new.world_size);
+        known.place_among(new);
         known.coords.fill_from(&new.coords);
         known.device = known.device.or(new.device);
         known.host = known.host.take().or_else(|| new.host.clone());
