@@ -18,6 +18,10 @@ use super::waits::{Waits, absent_in_words, finding, processes_in_words, ranks_in
 /// Tells who is missing, where that is news.
 pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, arrival: &Arrival, out: &mut Waits) {
     let cause = verdict.cause.as_deref().unwrap_or("");
+    // Who came with which size in mind says more than the one who noticed.
+    if cause == WORLD_SIZE && arrival.sizes.len() > 1 {
+        return tell_sizes(arrival, launches, out);
+    }
     if !is_news(catalog, verdict) {
         if cause.starts_with("nccl.") && catalog.strength(cause) != Strength::Weak {
             tell_unlogged(verdict, arrival, out);
@@ -25,7 +29,15 @@ pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, ar
         return;
     }
     if arrival.sizes.len() > 1 {
-        return tell_sizes(catalog, launches, arrival, out);
+        tell_sizes(arrival, launches, out);
+        out.alternatives.extend(out.headline.clone().map(|told| Alternative {
+            id: WORLD_SIZE.to_owned(),
+            title: catalog.title(WORLD_SIZE),
+            confidence: SIZES_DIFFER,
+            why: told,
+            why_not: "no line states that this is why the group was not formed".to_owned(),
+        }));
+        return;
     }
     if arrival.absent.is_empty() {
         return tell_unlogged(verdict, arrival, out);
@@ -38,7 +50,7 @@ pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, ar
     out.headline = (!refused).then(|| meeting.headline(running));
     let sentence = meeting.sentence();
     out.findings
-        .push(finding("arrival.absent", "warning", sentence.trim_end_matches('.')));
+        .push(finding(ABSENT, "warning", sentence.trim_end_matches('.')));
     out.sentence = Some(sentence);
     if !running {
         tell_where_they_stopped(launches, verdict, &meeting, out);
@@ -98,6 +110,8 @@ fn tell_where_they_stopped(launches: &Launches, verdict: &Verdict, meeting: &Mee
     }
 }
 
+/// The finding that tells who is absent.
+pub(super) const ABSENT: &str = "arrival.absent";
 /// Cause of a rank that is refused by whoever it joins.
 const UNREACHABLE: &str = "dist.store-unreachable";
 /// Cause of a group of which the processes expect several sizes.
@@ -106,7 +120,7 @@ const WORLD_SIZE: &str = "dist.world-size";
 const SIZES_DIFFER: f64 = 0.6;
 
 /// Processes that came to one meeting with several sizes of it in mind.
-fn tell_sizes(catalog: &Catalog, launches: &Launches, arrival: &Arrival, out: &mut Waits) {
+fn tell_sizes(arrival: &Arrival, launches: &Launches, out: &mut Waits) {
     let mut parts: Vec<String> = Vec::new();
     // Those that differ from most come first.
     for (size, who) in arrival.sizes.iter().rev() {
@@ -129,20 +143,18 @@ fn tell_sizes(catalog: &Catalog, launches: &Launches, arrival: &Arrival, out: &m
         });
     }
     let told = capital(&parts.join(", "));
+    let most: Vec<usize> = arrival.sizes.iter().map(|(_, who)| who.len()).take(2).collect();
+    let undecided = match most.as_slice() {
+        [a, b] if a == b => "; which size is right the log does not tell",
+        _ => "",
+    };
     out.findings.push(finding(
         "arrival.sizes",
         "warning",
-        &format!("{told}: they meet at one place, and the group is complete for none"),
+        &format!("{told}: they meet at one place, and the group is complete for none{undecided}"),
     ));
     out.sentence = Some(format!("{told}."));
-    out.headline = Some(told.clone());
-    out.alternatives.push(Alternative {
-        id: WORLD_SIZE.to_owned(),
-        title: catalog.title(WORLD_SIZE),
-        confidence: SIZES_DIFFER,
-        why: told,
-        why_not: "no line states that this is why the group was not formed".to_owned(),
-    });
+    out.headline = Some(told);
 }
 
 /// Nodes named of one size.

@@ -4,18 +4,23 @@
 //! told so.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::launch::Launches;
+use crate::launch::differences::{Difference, Weight};
 use crate::launch::odd::{Odd, odd};
 use crate::report::model::{Finding, Outcome, Retry};
 use crate::verdict::Verdict;
 
-use super::waits::finding;
+use super::waits::{finding, nodes_in_words, values_in_words};
 
 /// Causes that nodes die of which do not meet.
 const NOT_MET: &[&str] = &["dist.rendezvous-timeout", "dist.store-unreachable", "dist.world-size"];
 /// Causes that nodes die of which cannot reach each other.
 const NOT_REACHED: &[&str] = &["nccl.bootstrap-net", "dist.gloo"];
+
+/// The cause of those whose settings somebody compared.
+const REFUSED: &str = "dist.config-mismatch";
 
 /// One misfit.
 pub struct Misfit {
@@ -39,6 +44,10 @@ pub fn misfit(launches: &Launches, verdict: &Verdict) -> Option<Misfit> {
     let fits = |odd: &&Odd| match odd {
         Odd::Address { .. } | Odd::Rank { .. } => NOT_MET.contains(&cause),
         Odd::Interface { .. } => NOT_REACHED.contains(&cause),
+        Odd::Setting(difference) => match difference.weight {
+            Weight::Group => NOT_MET.contains(&cause) || cause == REFUSED,
+            _ => cause == REFUSED,
+        },
     };
     all.iter().find(fits).map(told)
 }
@@ -74,6 +83,7 @@ fn told(odd: &Odd) -> Misfit {
                 ],
             )
         }
+        Odd::Setting(difference) => return of_setting(difference),
         Odd::Interface { node, taken, right } => {
             let others = right
                 .as_ref()
@@ -87,9 +97,52 @@ fn told(odd: &Odd) -> Misfit {
             )
         }
     };
+    of_words(headline, &sentence, settings)
+}
+
+/// A setting of which nodes have different values: the one that differs from most, or all where none does.
+fn of_setting(difference: &Difference) -> Misfit {
+    let what = difference.what;
+    let all = values_in_words(difference);
+    let value = |value: &Option<Arc<str>>| value.as_deref().unwrap_or("none").to_owned();
+    let mut settings = vec![("odd_setting", what.to_owned()), ("odd_values", all.clone())];
+    let (headline, undecided) = match (difference.odd_one(), difference.values.as_slice()) {
+        (Some((told, nodes, right)), _) => {
+            settings.push(("odd_node", nodes_in_words(nodes)));
+            let was = if nodes.len() == 1 { "was" } else { "were" };
+            (
+                format!(
+                    "{} {was} started with {what} {}, the other nodes with {}",
+                    nodes_in_words(nodes),
+                    value(told),
+                    value(right)
+                ),
+                "",
+            )
+        }
+        (None, [(a, of_a), (b, of_b)]) => (
+            format!(
+                "{} was started with {what} {}, {} with {}",
+                nodes_in_words(of_a),
+                value(a),
+                nodes_in_words(of_b),
+                value(b)
+            ),
+            "; which of them is right the log does not tell",
+        ),
+        _ => (
+            format!("The nodes were started with different values of {what}: {all}"),
+            "; which of them is right the log does not tell",
+        ),
+    };
+    let sentence = format!("All nodes have to be started with one {what}: it is {all}{undecided}");
+    of_words(headline, &sentence, settings)
+}
+
+fn of_words(headline: String, sentence: &str, settings: Vec<(&str, String)>) -> Misfit {
     Misfit {
         headline,
-        finding: finding("nodes.misfit", "warning", &sentence),
+        finding: finding("nodes.misfit", "warning", sentence),
         retry: Retry {
             verdict: "after-change".to_owned(),
             why: "The same command gives the same values.".to_owned(),

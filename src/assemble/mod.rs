@@ -134,9 +134,14 @@ pub fn assemble(
     let mut findings = findings(catalog, launches, verdict, all, &names);
     findings.splice(0..0, waits.findings);
     if let Some(misfit) = &misfit {
-        // Where two nodes have one rank, the log of the rank that nobody has is not missing.
+        // Where two nodes have one rank, the log of the rank that nobody has is not missing; and where they disagree about
+        // how many they are, who is to come is not known.
         if misfit.settings.contains_key("same_rank") {
             waits.missing.clear();
+        }
+        if let Some(values) = misfit.settings.get("odd_values") {
+            waits.missing.clear();
+            findings.retain(|f| f.id != absent::ABSENT && !(f.id == waits::DIFFER && f.title.ends_with(values)));
         }
         advice.retry = misfit.retry.clone();
         findings.insert(0, misfit.finding.clone());

@@ -13,7 +13,7 @@ use crate::report::model::Outcome;
 use crate::report::text::capital;
 use crate::verdict::Verdict;
 
-use super::absent::{is_news, unmet};
+use super::absent::{ABSENT, is_news, unmet};
 use super::waits::{Waits, finding, processes_in_words, ranks_in_words};
 
 /// Phase of a launch that is done with meetings.
@@ -35,7 +35,7 @@ pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, ou
     let running = verdict.outcome == Outcome::Running;
     for communicator in all.iter().take(MOST) {
         let sentence = told.sentence(communicator);
-        out.findings.push(finding("arrival.absent", "warning", &sentence));
+        out.findings.push(finding(ABSENT, "warning", &sentence));
     }
     out.sentence = Some(format!("{}.", told.sentence(first)));
     let headline = told.headline(&all, running);

@@ -3,10 +3,12 @@
 //!
 //! Owns the wording of findings about many processes together. Never judges: the verdict stands already.
 
+use std::sync::Arc;
+
 use crate::catalog::Catalog;
 use crate::launch::Launches;
 use crate::launch::arrival::{Absent, arrival};
-use crate::launch::differences::differences;
+use crate::launch::differences::{Difference, Weight, differences};
 use crate::launch::processes::Process;
 use crate::report::model::{Alternative, Finding, NextEvidence, Outcome};
 use crate::report::text;
@@ -26,6 +28,8 @@ use super::stuck;
 
 /// The sub-reason of a line that names a rank which is not where the others are.
 const APART: &str = "apart";
+/// The finding on a setting that nodes do not share.
+pub(super) const DIFFER: &str = "nodes.differ";
 /// Nodes named of one value.
 const MAX_NODES: usize = 6;
 
@@ -157,26 +161,34 @@ fn before_the_end(launches: &Launches, now: &Stamp) -> Option<Finding> {
 
 fn tell_differences(launches: &Launches, verdict: &Verdict, out: &mut Waits) {
     for difference in differences(launches, verdict.attempt) {
-        let values: Vec<String> = difference
-            .values
-            .iter()
-            .map(|(value, nodes)| {
-                let named: Vec<&str> = nodes.iter().take(MAX_NODES).map(|n| &**n).collect();
-                let more = nodes.len().saturating_sub(MAX_NODES);
-                let more = if more > 0 {
-                    format!(" and {more} more")
-                } else {
-                    String::new()
-                };
-                match value {
-                    Some(value) => format!("{value} on {}{more}", named.join(", ")),
-                    None => format!("not set on {}{more}", named.join(", ")),
-                }
-            })
-            .collect();
-        let severity = if difference.grave { "warning" } else { "info" };
-        let title = format!("The nodes differ in {}: {}", difference.what, values.join("; "));
-        out.findings.push(finding("nodes.differ", severity, &title));
+        let severity = match difference.weight {
+            Weight::Local => "info",
+            _ => "warning",
+        };
+        let title = format!(
+            "The nodes differ in {}: {}",
+            difference.what,
+            values_in_words(&difference)
+        );
+        out.findings.push(finding(DIFFER, severity, &title));
+    }
+}
+
+/// `8 on node-a, node-b; not set on node-c`.
+pub(super) fn values_in_words(difference: &Difference) -> String {
+    let values = difference.values.iter().map(|(value, nodes)| match value {
+        Some(value) => format!("{value} on {}", nodes_in_words(nodes)),
+        None => format!("not set on {}", nodes_in_words(nodes)),
+    });
+    values.collect::<Vec<_>>().join("; ")
+}
+
+/// `node-a, node-b`, of many the first.
+pub(super) fn nodes_in_words(nodes: &[Arc<str>]) -> String {
+    let named: Vec<&str> = nodes.iter().take(MAX_NODES).map(|n| &**n).collect();
+    match nodes.len().saturating_sub(MAX_NODES) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
     }
 }
 

@@ -115,6 +115,7 @@ fn take(out: &mut Captured, name: &str, text: &str) {
         "victim_label" => out.victim.label = Some(text.into()),
         "victim_node" => out.victim.node = Some(text.into()),
         "victim_local" => out.victim.coords.local = rank(text),
+        "victim_dp" => out.victim.coords.dp = rank(text),
         "victim_tp" => out.victim.coords.tp = rank(text),
         "exit_code" => out.exit = number::<i32>(text).map(exit_status),
         "exit_signal" => out.exit = signal_number(text).map(ExitStatus::Signal),

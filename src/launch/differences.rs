@@ -7,35 +7,71 @@ use std::sync::Arc;
 
 use super::Launches;
 
-/// Settings that are compared, in words, and whether a difference breaks a launch as a rule.
-const COMPARED: &[(&str, &str, bool)] = &[
-    ("engine_version", "engine version", true),
-    ("nccl_version", "NCCL version", true),
-    ("node_ray_version", "Ray version", true),
-    ("node_python_version", "Python version", true),
-    ("model", "model", true),
-    ("model_path", "model", true),
-    ("dtype", "dtype", true),
-    ("tensor_parallel_size", "tensor-parallel size", true),
-    ("tp_size", "tensor-parallel size", true),
-    ("pipeline_parallel_size", "pipeline-parallel size", true),
-    ("pp_size", "pipeline-parallel size", true),
-    ("nnodes", "number of nodes", true),
-    ("master_addr", "master address", true),
-    ("master_port", "master port", true),
-    ("dist_init_addr", "rendezvous address", true),
-    ("nccl_network", "NCCL network", true),
-    ("nccl_interface", "NCCL interface", false),
-    ("nccl_socket_interface", "NCCL socket interface", false),
-    ("NCCL_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", false),
-    ("NCCL_IB_HCA", "NCCL_IB_HCA", false),
-    ("NCCL_IB_DISABLE", "NCCL_IB_DISABLE", true),
-    ("NCCL_IB_GID_INDEX", "NCCL_IB_GID_INDEX", false),
-    ("NCCL_P2P_DISABLE", "NCCL_P2P_DISABLE", false),
-    ("NCCL_NET", "NCCL_NET", true),
-    ("NCCL_COMM_ID", "NCCL_COMM_ID", true),
-    ("cuda_driver_version", "CUDA driver version", false),
+/// What a difference in a setting means for a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// The nodes form no group: they disagree about how many they are, or where they meet.
+    Group,
+    /// Their ranks do not do the same work.
+    Work,
+    /// They run other programs or speak otherwise, which as a rule breaks a launch.
+    Grave,
+    /// It may be right so on that machine.
+    Local,
+}
+
+use Weight::{Grave, Group, Local, Work};
+
+/// Settings that are compared, in words. What each node has for itself (addresses, ranks, shares of its memory, numbers of
+/// its own engines) is not among them.
+const COMPARED: &[(&str, &str, Weight)] = &[
+    ("engine_version", "engine version", Grave),
+    ("nccl_version", "NCCL version", Grave),
+    ("node_ray_version", "Ray version", Grave),
+    ("node_python_version", "Python version", Grave),
+    ("model", "model", Grave),
+    ("model_path", "model", Grave),
+    ("dtype", "dtype", Work),
+    ("quantization", "quantization", Work),
+    ("kv_cache_dtype", "KV-cache dtype", Work),
+    ("max_model_len", "maximum model length", Work),
+    ("context_length", "context length", Work),
+    ("block_size", "KV-cache block size", Work),
+    ("page_size", "KV-cache page size", Work),
+    ("enable_expert_parallel", "expert parallelism", Work),
+    ("ep_size", "expert-parallel size", Work),
+    ("enable_eplb", "expert load balancing", Work),
+    ("all2all_backend", "all-to-all backend", Work),
+    ("moe_a2a_backend", "all-to-all backend", Work),
+    ("enable_dp_attention", "data-parallel attention", Work),
+    ("disable_custom_all_reduce", "custom all-reduce being disabled", Work),
+    ("tensor_parallel_size", "tensor-parallel size", Group),
+    ("tp_size", "tensor-parallel size", Group),
+    ("pipeline_parallel_size", "pipeline-parallel size", Group),
+    ("pp_size", "pipeline-parallel size", Group),
+    ("data_parallel_size", "data-parallel size", Group),
+    ("dp_size", "data-parallel size", Group),
+    ("nnodes", "node count", Group),
+    ("min_nodes", "node count", Group),
+    ("master_addr", "master address", Group),
+    ("master_port", "master port", Group),
+    ("dist_init_addr", "rendezvous address", Group),
+    ("data_parallel_address", "data-parallel address", Group),
+    ("data_parallel_rpc_port", "data-parallel port", Group),
+    ("nccl_network", "NCCL network", Grave),
+    ("nccl_interface", "NCCL interface", Local),
+    ("nccl_socket_interface", "NCCL socket interface", Local),
+    ("NCCL_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", Local),
+    ("NCCL_IB_HCA", "NCCL_IB_HCA", Local),
+    ("NCCL_IB_DISABLE", "NCCL_IB_DISABLE", Grave),
+    ("NCCL_IB_GID_INDEX", "NCCL_IB_GID_INDEX", Local),
+    ("NCCL_P2P_DISABLE", "NCCL_P2P_DISABLE", Local),
+    ("NCCL_NET", "NCCL_NET", Grave),
+    ("NCCL_COMM_ID", "NCCL_COMM_ID", Grave),
+    ("cuda_driver_version", "CUDA driver version", Local),
 ];
+/// Values by which a program chooses for itself: what it chose may be what another node was told.
+const CHOSEN_BY_PROGRAM: [&str; 3] = ["auto", "None", ""];
 
 /// Variables that NCCL reads before it has chosen its network, and names only where they are set; and whether it reads
 /// them for InfiniBand only. Those of a network are not read where another is chosen by name.
@@ -57,8 +93,8 @@ pub type Value = Option<Arc<str>>;
 pub struct Difference {
     /// The setting in words.
     pub what: &'static str,
-    /// Whether such a difference breaks a launch as a rule.
-    pub grave: bool,
+    /// What it means.
+    pub weight: Weight,
     /// Each value with the nodes that have it.
     pub values: Vec<(Value, Vec<Arc<str>>)>,
 }
@@ -67,8 +103,10 @@ pub struct Difference {
 pub fn differences(launches: &Launches, attempt: usize) -> Vec<Difference> {
     let mut told: Told<'_> = BTreeMap::new();
     let mut started: BTreeSet<&Arc<str>> = BTreeSet::new();
-    for placed in launches.events_of(attempt) {
-        let Some(node) = &launches.processes.get(placed.process).node else {
+    // Servers of their own may be set up each in its own way.
+    let shared = launches.of_attempt(attempt).filter(|i| !launches.is_of_one_alone(*i));
+    for placed in shared.filter_map(|index| launches.events.get(index)) {
+        let Some(node) = launches.processes.get(placed.process).place() else {
             continue;
         };
         for (name, value) in &placed.event.settings {
@@ -78,13 +116,18 @@ pub fn differences(launches: &Launches, attempt: usize) -> Vec<Difference> {
             let Some((known, ..)) = COMPARED.iter().find(|(n, ..)| *n == &**name) else {
                 continue;
             };
+            if CHOSEN_BY_PROGRAM.contains(&&**value) {
+                continue;
+            }
+            // The type of a dump is spelled with its module, that of an argument without.
+            let value = value.strip_prefix("torch.").map_or_else(|| value.clone(), Into::into);
             let values = told.entry(known).or_default().entry(node.clone()).or_default();
-            values.insert(value.clone());
+            values.insert(value);
         }
     }
     // `model` and `model_path` are one thing under two names, so their words are found once.
     let mut out: Vec<Difference> = Vec::new();
-    for (name, what, grave) in COMPARED {
+    for (name, what, weight) in COMPARED {
         let Some(nodes) = told.get(name) else { continue };
         let mut values: BTreeMap<Option<&Arc<str>>, Vec<Arc<str>>> = BTreeMap::new();
         for (node, of_node) in nodes {
@@ -99,7 +142,7 @@ pub fn differences(launches: &Launches, attempt: usize) -> Vec<Difference> {
         if values.len() > 1 && out.iter().all(|d| d.what != *what) {
             out.push(Difference {
                 what,
-                grave: *grave,
+                weight: *weight,
                 values: values.into_iter().rev().map(|(v, n)| (v.cloned(), n)).collect(),
             });
         }

@@ -1,13 +1,15 @@
 //! The node that was set up otherwise than the head: another address to meet at, the rank of another node, a network
-//! interface that leads nowhere.
+//! interface that leads nowhere, another value of a setting that all have to share.
 //!
-//! Owns which of two values is the wrong one: the head's is right, and a bridge of the machine's own is no network
-//! between nodes. Never says what died of it.
+//! Owns which of two values is the wrong one: the head's is right, a bridge of the machine's own is no network between
+//! nodes, and what most nodes have goes before what few have. Never says what died of it.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Launches;
+use super::differences::{Difference, Value, Weight, differences};
 
 /// How the interfaces begin that a machine makes for itself: bridges of containers and virtual machines, loop-backs.
 const OF_THE_MACHINE: &[&str] = &[
@@ -44,6 +46,22 @@ pub enum Odd {
         /// That of all other nodes, where they agree.
         right: Option<Arc<str>>,
     },
+    /// They have different values of a setting that all have to share.
+    Setting(Difference),
+}
+
+impl Difference {
+    /// The nodes that differ from most, with their value and that of the others; `None` if no value is that of most.
+    pub fn odd_one(&self) -> Option<(&Value, &[Arc<str>], &Value)> {
+        let [(a, of_a), (b, of_b)] = self.values.as_slice() else {
+            return None;
+        };
+        match of_a.len().cmp(&of_b.len()) {
+            Ordering::Less => Some((a, of_a, b)),
+            Ordering::Greater => Some((b, of_b, a)),
+            Ordering::Equal => None,
+        }
+    }
 }
 
 /// Values by the nodes that state them.
@@ -60,13 +78,16 @@ pub fn odd(launches: &Launches, attempt: usize) -> Vec<Odd> {
     out.extend(address(&meeting, &|node| has_first_rank(launches, attempt, node)));
     out.extend(same_rank(&rank));
     out.extend(interface(&values(launches, attempt, "nccl_interface")));
+    let shared = |d: &Difference| matches!(d.weight, Weight::Group | Weight::Work);
+    let unlike = differences(launches, attempt).into_iter().filter(shared);
+    out.extend(unlike.map(Odd::Setting));
     out
 }
 
 fn values(launches: &Launches, attempt: usize, name: &str) -> ByNode {
     let mut values = ByNode::new();
     for placed in launches.events_of(attempt) {
-        let Some(node) = &launches.processes.get(placed.process).node else {
+        let Some(node) = launches.processes.get(placed.process).place() else {
             continue;
         };
         for (_, value) in placed.event.settings.iter().filter(|(n, _)| &**n == name) {

@@ -134,6 +134,11 @@ impl Process {
         self.node.as_ref().zip(node).is_none_or(|(own, node)| own == node)
     }
 
+    /// What stands for its node in what nodes are started with: where lines name none, the container, one for each.
+    pub(super) fn place(&self) -> Option<&Arc<str>> {
+        self.node.as_ref().or(self.container.as_ref())
+    }
+
     /// Whether it may be one that a round tells of.
     fn may_be_of(&self, round: Option<usize>) -> bool {
         self.scope.is_none() || round.is_none() || self.scope == round
@@ -452,7 +457,9 @@ impl Processes {
                 || executor_rank(victim.label.as_deref()).is_some_and(|r| p.label.is_some() && p.rank == Some(r));
             let local = victim.coords.local.is_some() && p.coords.local == victim.coords.local;
             let tp = victim.coords.tp.is_some() && p.coords.tp == victim.coords.tp;
-            node && (rank || label || victim.rank.is_none() && victim.label.is_none() && (local || tp))
+            let core = p.role == ProcessRole::EngineCore;
+            let dp = victim.coords.dp.is_some() && core && p.coords.dp == victim.coords.dp;
+            node && (rank || label || victim.rank.is_none() && victim.label.is_none() && (local || tp || dp))
         };
         let all = self.list.iter().enumerate().filter(|(_, p)| !p.absorbed);
         let fitting: Vec<ProcessId> = all.filter(|(_, p)| fits(p)).map(|(i, _)| ProcessId(i)).collect();
@@ -481,7 +488,8 @@ impl Processes {
         if let Some(found) = self.find(victim, teller) {
             return Some(found);
         }
-        if !victim.is_named() || !self.fitting(victim, teller).is_empty() {
+        let nameless = !victim.is_named() && victim.coords.dp.is_none();
+        if nameless || !self.fitting(victim, teller).is_empty() {
             return None;
         }
         if let Some(found) = self.of_local_rank(victim, teller) {
@@ -490,7 +498,7 @@ impl Processes {
         }
         let speaker = Speaker {
             node: victim.node.clone(),
-            label: victim.label.clone(),
+            label: victim.label.clone().or_else(|| engine_core(victim)),
             pid: victim.pid,
             rank: victim.rank,
             coords: victim.coords,
@@ -504,7 +512,7 @@ impl Processes {
         }
         if let Some(process) = self.list.get_mut(id.0) {
             process.scope = scope;
-            if process.role != ProcessRole::RayDaemon {
+            if !matches!(process.role, ProcessRole::RayDaemon | ProcessRole::EngineCore) {
                 process.role = process.role.max(ProcessRole::Worker);
             }
             process.rank = victim.rank.or_else(|| executor_rank(victim.label.as_deref()));
@@ -727,6 +735,12 @@ fn key(
 /// The rank of vLLM's `VllmWorker-3`, which calls itself `Worker_TP3` in its own lines.
 fn executor_rank(label: Option<&str>) -> Option<u32> {
     label?.strip_prefix("VllmWorker-")?.parse().ok()
+}
+
+/// The name of a data-parallel engine of which nothing but the number is told.
+fn engine_core(victim: &Victim) -> Option<Arc<str>> {
+    let dp = victim.coords.dp.filter(|_| !victim.is_named())?;
+    Some(format!("EngineCore_DP{dp}").into())
 }
 
 /// Kernel and Ray cut process names; a cut one is a prefix of the whole.

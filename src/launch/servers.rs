@@ -87,6 +87,12 @@ impl Launches {
         self.servers.get(&self.events.get(index)?.event)
     }
 
+    /// Whether the event at `index` is of a server of its own, that shares nothing with others.
+    pub(super) fn is_of_one_alone(&self, index: usize) -> bool {
+        self.server(index)
+            .is_some_and(|server| self.servers.alone.contains(&server))
+    }
+
     /// The servers that begin in an attempt, by what each is known by. None where two of them are begun by one process:
     /// then it is one server, told twice.
     pub fn servers(&self, catalog: &Catalog, attempt: usize) -> Vec<(usize, Arc<str>)> {

@@ -14,7 +14,9 @@ pub(super) const NCCL_MEETING: &str = "nccl_comm_id";
 /// The captured size of the group that comes to a meeting.
 pub(super) const GROUP_SIZE: &str = "group_size";
 /// Captured names of a meeting.
-const MEETINGS: [&str; 2] = [NCCL_MEETING, "init_method"];
+const MEETINGS: [&str; 3] = [NCCL_MEETING, "init_method", BARRIER];
+/// The captured key at which torch counts in its store who has come; a rank that gives up there names it.
+const BARRIER: &str = "store_barrier";
 /// What an address of a meeting within one machine holds.
 const WITHIN_A_MACHINE: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
@@ -34,7 +36,7 @@ pub(super) fn of_one_meeting(catalog: &Catalog, launches: &Launches, attempt: us
             .signature(placed.event.signature)
             .and_then(|s| s.def.step.as_deref());
         let mut named = placed.event.settings.iter().map(|(name, value)| (&**name, &**value));
-        let meeting = named.find(|(name, _)| step == Some("join") && MEETINGS.contains(name));
+        let meeting = named.find(|(name, _)| MEETINGS.contains(name) && (step == Some("join") || *name == BARRIER));
         let size = placed.event.setting(GROUP_SIZE).and_then(|size| size.parse().ok());
         let process = launches.processes.get(placed.process);
         let (Some((name, place)), Some(size), Some(_)) = (meeting, size, process.rank) else {
@@ -48,7 +50,16 @@ pub(super) fn of_one_meeting(catalog: &Catalog, launches: &Launches, attempt: us
             of_meeting.entry(size).or_default().insert(placed.process);
         }
     }
-    let apart = meetings.into_values().find(|sizes| sizes.len() > 1);
+    // Jobs that are not one have ranks of one number each.
+    let one_job = |sizes: &BTreeMap<u32, BTreeSet<ProcessId>>| {
+        let mut ranks = BTreeSet::new();
+        let mut all = sizes.values().flatten().map(|id| launches.processes.get(*id).rank);
+        all.all(|rank| ranks.insert(rank))
+    };
+    let apart = meetings
+        .into_iter()
+        .find(|((name, ..), sizes)| sizes.len() > 1 && (*name != BARRIER || one_job(sizes)))
+        .map(|(_, sizes)| sizes);
     let mut out: Sizes = apart.into_iter().flatten().collect();
     out.sort_by_key(|(size, who)| (std::cmp::Reverse(who.len()), *size));
     out
