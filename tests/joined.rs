@@ -466,6 +466,49 @@ fn clocks_that_share_no_moment_are_not_set_right() {
     assert!(!report.findings.iter().any(|f| f.id == "clocks.differ"));
 }
 
+/// Two nodes that fail of their own before they meet, at these seconds and by clocks of these zones.
+fn unmet(failed: [i64; 2], began: [i64; 2]) -> Report {
+    let node = |name: &str, at: i64, began: i64, error: &str| {
+        let clock = |s: i64| format!("11-29 {:02}:{:02}:{:02}", 12 + s / 3600, s / 60 % 60, s % 60);
+        let p = |level: &str, s: i64| format!("(Worker_TP0 pid=50) {level} {}", clock(began + s));
+        let text = format!(
+            "{} [gpu_model_runner.py:5209] Starting to load model /models/llama-8b...\n{}",
+            p("INFO", 0),
+            common::load_failure(&p("ERROR", at), error),
+        );
+        Text::new(format!("{name}.log"), text)
+    };
+    let memory = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of \
+                  79.10 GiB of which 1.00 GiB is free.";
+    let full = "OSError: [Errno 28] No space left on device: '/cache/vllm/torch_compile_cache'";
+    examine_texts(&[
+        node("node-a", failed[0], began[0], memory),
+        node("node-b", failed[1], began[1], full),
+    ])
+}
+
+#[test]
+fn seconds_between_clocks_that_nothing_compares_tell_no_order() {
+    let unknown = |report: &Report| {
+        let found = report.findings.iter().find(|f| f.id == "order.unknown");
+        found.map(|f| f.title.clone())
+    };
+    let told = unknown(&unmet([62, 55], [0, 0])).expect("seven seconds may be the clocks'");
+    assert!(
+        told.contains("nothing in the logs compares the clocks of node-a and node-b")
+            || told.contains("nothing in the logs compares the clocks of node-b and node-a"),
+        "{told}"
+    );
+    // Clocks that are set right from time to time are not minutes apart.
+    let apart = unmet([400, 55], [0, 0]);
+    assert_eq!(unknown(&apart), None);
+    assert_eq!(apart.root.as_ref().unwrap().place.node.as_deref(), Some("node-b"));
+    // Two hours may be two zones.
+    assert!(unknown(&unmet([400, 55], [0, 7200])).is_some());
+    // Where they met, the stamps tell.
+    assert_eq!(unknown(&examine_texts(&two_clocks(0))), None);
+}
+
 #[test]
 fn two_nodes_of_ray_have_one_verdict_as_one_stream_and_as_files() {
     for id in ["flagship-b-ray255-monitor", "flagship-b-ray260-monitor"] {

@@ -22,6 +22,17 @@ pub struct Undecided {
     pub sentence: Option<String>,
 }
 
+/// Why the order of two failures is not known.
+fn why(launches: &Launches, a: &Failure, b: &Failure) -> String {
+    let node = |f: &Failure| launches.processes.get(f.teller).node.as_ref();
+    match (node(a), node(b)) {
+        (Some(one), Some(other)) if !launches.clocks.are_comparable(Some(one), Some(other)) => {
+            format!("nothing in the logs compares the clocks of {one} and {other}")
+        }
+        _ => "their times do not tell".to_owned(),
+    }
+}
+
 /// Tells who may have been first as well as the root's process.
 pub fn tell(launches: &Launches, verdict: &Verdict, names: &Names<'_>) -> Undecided {
     let mut out = Undecided::default();
@@ -40,15 +51,17 @@ pub fn tell(launches: &Launches, verdict: &Verdict, names: &Names<'_>) -> Undeci
             n => format!(", and so does what {} more state", n - 1),
         };
         out.sentence = Some(format!(
-            "Whether this came first, or {cause} of {who} ({}), is not known: their times do not tell{more}.",
-            at(other)
+            "Whether this came first, or {cause} of {who} ({}), is not known: {}{more}.",
+            at(other),
+            why(launches, root, other)
         ));
         out.findings.push(finding(
             "order.unknown",
             "warning",
             &format!(
-                "Which of these was first is not known, as they stand in different files and their times do not tell: \
-                 {} of {} ({}), {cause} of {who} ({})",
+                "Which of these was first is not known, as they stand in different files and {}: {} of {} ({}), {cause} of \
+                 {who} ({})",
+                why(launches, root, other),
                 root.cause.as_deref().unwrap_or("the failure"),
                 processes_in_words(&[process(root)]),
                 at(root),

@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::Source;
 use super::processes::{ProcessId, Processes};
 use super::servers::Servers;
+use super::sizes::NCCL_MEETING;
+use super::{STARTED_WITHIN, Source};
 use crate::catalog::Catalog;
-use crate::event::{Event, InputId, SignatureId};
+use crate::event::{Event, InputId, Program, SignatureId};
 use crate::time::Stamp;
 
 /// Seconds within which all ranks print the end of one meeting.
@@ -20,6 +21,12 @@ const RELAYED: f64 = 10.0;
 /// Changes of the speaking clock from which on an output counts as interleaved. Fewer may be parts put one behind the
 /// other, which tells nothing of time.
 const INTERLEAVED: usize = 4;
+/// Seconds by which clocks that nothing compares may be apart: more than those that are set right from time to time are.
+const UNCOMPARED: f64 = 30.0;
+/// Seconds between the zones that machines are set to.
+const HALF_HOUR: f64 = 1800.0;
+/// Seconds between the first zone and the last.
+const MOST_ZONES: f64 = 26.0 * 3600.0;
 /// Zones are multiples of a quarter of an hour apart, in seconds.
 const ZONE: f64 = 900.0;
 
@@ -51,6 +58,8 @@ pub struct Clocks {
     apart: BTreeMap<Arc<str>, Apart>,
     /// The nodes whose clocks some moment compares with the one that all are set against, and that one's.
     compared: BTreeSet<Arc<str>>,
+    /// When each node's first line was written, by its own clock, seconds.
+    began: BTreeMap<Arc<str>, f64>,
 }
 
 impl Clocks {
@@ -70,8 +79,13 @@ impl Clocks {
         };
         let per_source: Vec<Vec<Tick<'_>>> = sources.iter().map(|s| ticks(s, processes, base)).collect();
         let mut counts: BTreeMap<&Clock, usize> = BTreeMap::new();
+        let mut began: BTreeMap<Arc<str>, f64> = BTreeMap::new();
         for tick in per_source.iter().flatten() {
             *counts.entry(&tick.clock).or_default() += 1;
+            if let Clock::Node(node) = &tick.clock {
+                let first = began.entry(node.clone()).or_insert(tick.seconds);
+                *first = first.min(tick.seconds);
+            }
         }
         // All are set against the one that is read most.
         let most = counts.iter().max_by_key(|(clock, n)| (**n, std::cmp::Reverse(**clock)));
@@ -107,6 +121,7 @@ impl Clocks {
         Self {
             apart: apart.collect(),
             compared,
+            began,
         }
     }
 
@@ -119,6 +134,19 @@ impl Clocks {
     pub fn are_comparable(&self, a: Option<&Arc<str>>, b: Option<&Arc<str>>) -> bool {
         let known = |node: Option<&Arc<str>>| node.is_none_or(|node| self.compared.contains(node));
         a == b || known(a) && known(b)
+    }
+
+    /// Seconds that must lie between what two nodes stamped for the stamps to tell which was first; `None` where no
+    /// distance tells, as their clocks may be set to several zones.
+    pub fn margin(&self, a: Option<&Arc<str>>, b: Option<&Arc<str>>) -> Option<f64> {
+        if self.are_comparable(a, b) {
+            return Some(0.0);
+        }
+        let began = |node: Option<&Arc<str>>| self.began.get(node?).copied();
+        let apart = began(a).zip(began(b)).map_or(0.0, |(a, b)| (a - b).abs());
+        let zone = (apart / HALF_HOUR).round() * HALF_HOUR;
+        let by_zone = zone > 0.0 && zone <= MOST_ZONES && (apart - zone).abs() <= STARTED_WITHIN;
+        (!by_zone).then_some(UNCOMPARED)
     }
 
     /// Seconds by which the clock of a node is ahead.
@@ -195,6 +223,9 @@ impl Bounds {
     }
 }
 
+/// The kind of a meeting, and whose it was.
+type Meeting<'a> = (SignatureId, Option<&'a Arc<str>>);
+
 /// Every rank prints the end of a meeting as soon as the last of them has come.
 fn meetings<'t>(
     catalog: &Catalog,
@@ -203,29 +234,38 @@ fn meetings<'t>(
     reference: &'t Clock,
     bounds: &mut BTreeMap<&'t Clock, Bounds>,
 ) {
+    // Those of a communicator meet by themselves: what names none may be of another on each node.
+    let named = sources
+        .iter()
+        .flatten()
+        .any(|tick| tick.event.setting(NCCL_MEETING).is_some());
     // The first end of each kind by each clock, and how often one process printed it: a node whose log holds more
     // launches than another's may tell of another meeting.
-    let mut first: BTreeMap<(SignatureId, &Clock), &Tick<'_>> = BTreeMap::new();
+    let mut first: BTreeMap<(Meeting<'_>, &Clock), &Tick<'_>> = BTreeMap::new();
     let mut times: HashMap<(SignatureId, ProcessId), usize> = HashMap::new();
     for tick in sources.iter().flatten() {
         let signature = catalog.signature(tick.event.signature);
         let (Some(id), Some("met")) = (tick.event.signature, signature.and_then(|s| s.def.step.as_deref())) else {
             continue;
         };
+        let group = tick.event.setting(NCCL_MEETING);
+        if named && group.is_none() && tick.event.speaker.program == Program::Nccl {
+            continue;
+        }
         *times.entry((id, tick.process)).or_default() += 1;
-        let slot = first.entry((id, &tick.clock)).or_insert(tick);
+        let slot = first.entry(((id, group), &tick.clock)).or_insert(tick);
         if tick.seconds < slot.seconds {
             *slot = tick;
         }
     }
     let count = |id: SignatureId, tick: &Tick<'_>| times.get(&(id, tick.process)).copied();
-    for ((id, clock), tick) in &first {
-        let Some(own) = first.get(&(*id, reference)).filter(|_| *clock != reference) else {
+    for (((id, group), clock), tick) in &first {
+        let Some(own) = first.get(&((*id, *group), reference)).filter(|_| *clock != reference) else {
             continue;
         };
         // Servers that do not meet have meetings of their own.
         let apart = servers.get(own.event).zip(servers.get(tick.event));
-        if count(*id, own) == count(*id, tick) && apart.is_none_or(|(a, b)| a == b) {
+        if (group.is_some() || count(*id, own) == count(*id, tick)) && apart.is_none_or(|(a, b)| a == b) {
             let ahead = tick.seconds - own.seconds;
             let moment = [own.place(), tick.place()];
             bounds

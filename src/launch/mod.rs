@@ -9,6 +9,7 @@ pub mod attempts;
 pub mod clocks;
 pub mod clusters;
 pub mod communicators;
+pub mod devices;
 pub mod differences;
 pub mod earlier;
 pub mod files;
@@ -207,7 +208,9 @@ impl Launches {
             return false;
         };
         let of = |placed: &Placed| (placed.event.place.input, placed.stretch);
-        of(a) == of(b) || a.within.is_apart_from(b.within)
+        let node = |placed: &Placed| self.processes.get(placed.process).node.as_ref();
+        let apart = |margin| a.within.is_apart_from(b.within, margin);
+        of(a) == of(b) || self.clocks.margin(node(a), node(b)).is_some_and(apart)
     }
 
     /// The first event of the launch itself that has a stamp. A kernel's log reaches back to the start of the machine,

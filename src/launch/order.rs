@@ -67,9 +67,9 @@ impl Within {
         last: f64::INFINITY,
     };
 
-    /// Whether one of the two was over before the other can have been.
-    pub(super) fn is_apart_from(self, other: Self) -> bool {
-        self.last <= other.first || other.last <= self.first
+    /// Whether one of the two was over before the other can have been, by clocks that are at most `margin` seconds apart.
+    pub(super) fn is_apart_from(self, other: Self, margin: f64) -> bool {
+        self.last + margin <= other.first || other.last + margin <= self.first
     }
 }
 

@@ -14,6 +14,7 @@ use crate::catalog::schema::Role;
 use crate::catalog::structure::{Origin, Site, Structure};
 use crate::catalog::{self, Catalog, Strength};
 use crate::event::{Event, Exception, ExitStatus, Fact, InputId, Program, TracebackKind, Victim};
+use crate::launch::devices;
 use crate::launch::earlier::{Earlier, before};
 use crate::launch::machine::Machine;
 use crate::launch::names::is_of_launches;
@@ -481,6 +482,12 @@ fn victim_of(catalog: &Catalog, launches: &Launches, index: usize, placed: &Plac
         // A kernel tells of the processes of its own node.
         Some("kernel") if victim.node.is_none() => {
             victim.node = launches.processes.observed_node(placed.process).cloned();
+            // One that no process is named with is of the rank that has it.
+            if let Some(holder) = devices::holder(launches, index).filter(|_| !victim.is_named()) {
+                let holder = launches.processes.get(holder);
+                (victim.pid, victim.rank) = (holder.pid, holder.rank);
+                victim.node = victim.node.or_else(|| holder.node.clone());
+            }
         }
         // Slurm and mpirun count their tasks; an engine that one of them starts counts its own workers. The ranks of a
         // program for MPI are mpirun's.
