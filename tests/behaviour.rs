@@ -308,3 +308,114 @@ fn the_terms_of_a_confidence_sum_up_to_it() {
         assert!(report.confidence_terms.len() >= 3);
     }
 }
+
+fn of(log: &str) -> Report {
+    examine_texts(&[Text::new("launch.log", log)])
+}
+
+/// A server of SGLang's that is ready, without anything that a report would remark.
+const SGLANG_READY: &str = "\
+[2026-03-03 08:15:31] server_args=ServerArgs(model_path='x/y', tp_size=1, mem_fraction_static=0.88)
+[2026-03-03 08:15:32] Load weight begin. avail mem=77.62 GB
+[2026-03-03 08:16:27] Memory pool end. avail mem=6.70 GB
+[2026-03-03 08:16:57] INFO:     Started server process [11]
+[2026-03-03 08:16:57] INFO:     Application startup complete.
+[2026-03-03 08:17:02] The server is fired up and ready to roll!
+";
+
+#[test]
+fn a_request_that_raised_is_no_end_of_the_server() {
+    let logged = "\
+[2026-03-03 08:18:20] INFO:     127.0.0.1:40124 - \"POST /v1/chat/completions HTTP/1.1\" 500 Internal Server Error
+[2026-03-03 08:18:20] ERROR:    Exception in ASGI application
+Traceback (most recent call last):
+  File \"/opt/venv/lib/python3.12/site-packages/uvicorn/protocols/http/httptools_impl.py\", line 409, in run_asgi
+    result = await app(
+  File \"/sgl-workspace/sglang/python/sglang/srt/entrypoints/openai/serving_chat.py\", line 300, in _apply_jinja_template
+    prompt_ids = self.tokenizer_manager.tokenizer.apply_chat_template(
+TypeError: can only concatenate str (not \"NoneType\") to str
+";
+    let report = of(&format!("{SGLANG_READY}{logged}"));
+    assert_eq!(report.outcome, Outcome::Healthy);
+    let raised = logged.replace("ERROR:    Exception in ASGI application", "Something else was going on");
+    assert_eq!(of(&format!("{SGLANG_READY}{raised}")).outcome, Outcome::Failed);
+}
+
+#[test]
+fn a_script_that_runs_the_engine_itself_ends_the_launch_by_what_it_raises() {
+    let served = "\
+INFO 10-14 08:12:01 [__init__.py:216] Automatically detected platform cuda.
+(EngineCore_DP0 pid=272) INFO 10-14 08:12:19 [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='x/y', \
+dtype=torch.float16, max_seq_len=2048
+";
+    let offline = "Processed prompts: 100%|██████████| 4/4 [00:00<00:00, 40.11it/s, est. speed input: 241.11 toks/s]\n";
+    let server = "INFO:     Started server process [11]\nINFO:     Application startup complete.\n";
+    let raised = "\
+Traceback (most recent call last):
+  File \"/home/me/run.py\", line 20, in <module>
+    print(out.text)
+AttributeError: 'RequestOutput' object has no attribute 'text'
+";
+    let report = of(&format!("{served}{offline}{raised}"));
+    let cause = report.cause.as_ref().map(|c| c.id.as_str());
+    assert_eq!((report.outcome, cause), (Outcome::Failed, Some("unknown.exception")));
+    assert_eq!(of(&format!("{served}{server}{raised}")).outcome, Outcome::Healthy);
+}
+
+#[test]
+fn a_parent_s_traceback_says_that_its_child_is_gone_where_nothing_else_does() {
+    let report = of("\
+[2026-03-03 08:15:31] server_args=ServerArgs(model_path='x/y', tp_size=1, mem_fraction_static=0.88)
+[2026-03-03 08:15:32 TP0] Load weight begin. avail mem=77.62 GB
+Traceback (most recent call last):
+  File \"/sgl-workspace/sglang/python/sglang/srt/entrypoints/engine.py\", line 700, in _launch_subprocesses
+    data = scheduler_pipe_readers[i].recv()
+  File \"/usr/lib/python3.10/multiprocessing/connection.py\", line 383, in _recv
+    raise EOFError
+EOFError
+");
+    let cause = report.cause.as_ref().map(|c| c.id.as_str());
+    assert_eq!((report.outcome, cause), (Outcome::Failed, Some("unknown.silent")));
+}
+
+#[test]
+fn an_allocation_that_fails_in_the_estimate_of_the_graphs_is_one_of_the_graphs() {
+    let log = "\
+(Worker_TP1 pid=612) INFO 05-14 08:13:46 [gpu_model_runner.py:5876] Profiling CUDA graph memory: PIECEWISE=51 (largest=512)
+(Worker_TP1 pid=612) ERROR 05-14 08:13:48 [multiproc_executor.py:949] torch.OutOfMemoryError: CUDA out of memory. Tried to \
+allocate 210.00 MiB. GPU 1 has a total capacity of 23.99 GiB of which 90.00 MiB is free.
+";
+    let cause = |log: &str| of(log).cause.map(|c| c.id);
+    assert_eq!(cause(log).as_deref(), Some("gpu-oom.graph-capture"));
+    let over = log.replace(
+        "ERROR",
+        "INFO 05-14 08:13:47 [x.py:1] Estimated CUDA graph memory: 3.65 GiB total\n\
+                                     (Worker_TP1 pid=612) ERROR",
+    );
+    assert_eq!(cause(&over).as_deref(), Some("gpu-oom.profile"));
+}
+
+#[test]
+fn the_driver_s_line_goes_before_what_its_library_says_of_it() {
+    let report = of("\
+(EngineCore_DP0 pid=272) INFO 10-14 08:13:46 [kv_cache_utils.py:1087] GPU KV cache size: 832,512 tokens
+(EngineCore_DP0 pid=272) ERROR 10-14 08:13:55 [core.py:708] torch.AcceleratorError: CUDA error: unknown error
+
+[ 8123.112233] NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
+");
+    assert_eq!(report.root.as_ref().map(|root| root.place.line), Some(4));
+}
+
+#[test]
+fn a_shell_s_word_that_a_process_was_killed_comes_after_what_that_process_raised() {
+    let report = of("\
+INFO 05-14 08:12:20 [core.py:58] Initializing a V1 LLM engine (v0.8.5) with config: model='x/y', dtype=torch.bfloat16
+Traceback (most recent call last):
+  File \"/opt/venv/lib/python3.12/site-packages/vllm/distributed/device_communicators/pynccl_wrapper.py\", line 279, in NCCL_CHECK
+    raise RuntimeError(f\"NCCL error: {error_str}\")
+RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)
+Killed
+");
+    let cause = report.cause.as_ref().map(|c| c.id.as_str());
+    assert_eq!(cause, Some("nccl.system-error"));
+}

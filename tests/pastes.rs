@@ -370,3 +370,62 @@ fn what_a_library_s_class_does_not_have_is_a_matter_of_versions_and_what_a_model
         ("model.custom-code", Some("weight-load"))
     );
 }
+
+/// A loading that fails, with `error` as its last line and `below` right under it.
+fn failed_load(error: &str, below: &str) -> Report {
+    report(&format!(
+        "\
+INFO 08-02 09:00:25 [core.py:114] Initializing a V1 LLM engine (v0.8.5) with config: model='x/y', dtype=torch.bfloat16
+Traceback (most recent call last):
+  File \"/opt/venv/bin/vllm\", line 10, in <module>
+    sys.exit(main())
+  File \"/opt/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_worker.py\", line 1912, in load_model
+    foo()
+{error}
+{below}
+"
+    ))
+}
+
+#[test]
+fn what_stands_right_below_an_exception_is_no_part_of_what_it_says() {
+    let errors = [
+        ("KeyError: 'layers.0.mlp.w'", "model.missing-weights"),
+        ("KeyboardInterrupt: terminated", "process.sigterm"),
+        ("AssertionError", "unknown.exception"),
+        (
+            "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)",
+            "nccl.system-error",
+        ),
+        ("ValueError: the planes do not fit.", "unknown.exception"),
+    ];
+    let below = [
+        "nanobind: leaked 2 instances!",
+        "/usr/lib/python3.12/multiprocessing/resource_tracker.py:254: UserWarning: resource_tracker: There appear to be 1 \
+         leaked shared_memory objects to clean up at shutdown",
+        "Exception ignored in: <function ExactWeakKeyDictionary.__setitem__.<locals>.<lambda> at 0x7f>",
+        "/usr/lib/python3.12/tempfile.py:1075: ResourceWarning: Implicitly cleaning up <TemporaryDirectory>",
+        "sys:1: DeprecationWarning: builtin type swigvarlink has no __module__ attribute",
+        "root@gpu-01:/workspace# ",
+        "ERROR conda.cli.main_run:execute(49): `conda run vllm` failed. (See above for error)",
+        "BrokenPipeError: [Errno 32] Broken pipe",
+        "With the other checkpoint I get CUDA out of memory instead.",
+        "There I hit \"NCCL error: remote process exited or there was a network error\" as well.",
+    ];
+    for (error, right) in errors {
+        for line in below {
+            let report = failed_load(error, line);
+            assert_eq!((cause(&report), root_line(&report)), (right, 7), "{error}\n{line}");
+        }
+    }
+}
+
+#[test]
+fn what_an_exception_announces_below_its_first_line_is_what_it_says() {
+    let shm = "RuntimeError: NCCL error in: a.cpp:9, unhandled system error, NCCL version 2.27.5\n\
+               ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.\n\
+               Last error:\n\
+               Error while creating shared memory segment /dev/shm/nccl-v2jS20 (size 9637888)";
+    let report = failed_load(shm, "");
+    assert_eq!((cause(&report), root_line(&report)), ("nccl.shm", 10));
+}

@@ -152,6 +152,12 @@ pub struct SignatureDef {
     /// Seconds that whom it tells to end has for that: a launch that gets further after them was not ended.
     #[serde(default)]
     pub grace: Option<u32>,
+    /// The traceback printed raw right below the message belongs to its record: it was caught and logged.
+    #[serde(default)]
+    pub heads_traceback: bool,
+    /// What an allocation is called that fails behind this marker and before the next, where the phase alone says
+    /// something else.
+    pub oom: Option<String>,
     /// The text says only that a step failed: a reason beside it, in the same message or chain of exceptions, counts
     /// before it.
     #[serde(default)]

@@ -60,7 +60,7 @@ pub fn root(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> Opt
     })?;
     let best = first_printing(launches, failures, best);
     let best = hit_at_work(launches, failures, best);
-    let best = first_stated(failures, best);
+    let best = first_stated(catalog, launches, failures, best);
     let best = not_retold(launches, failures, best);
     let best = died_first(catalog, launches, failures, best);
     let best = kept_out(launches, failures, best);
@@ -228,14 +228,14 @@ fn left_first(launches: &Launches, failures: &[Failure], best: usize) -> Option<
 }
 
 /// The exception of the same cause that came before a line about it, as a worker's own does before Ray notes that the
-/// worker did not come up.
-fn first_stated(failures: &[Failure], best: usize) -> usize {
+/// worker did not come up; not one that the line explains, as a driver's does what its library then says.
+fn first_stated(catalog: &Catalog, launches: &Launches, failures: &[Failure], best: usize) -> usize {
     let Some(line) = failures.get(best).filter(|f| f.traceback.is_none()) else {
         return best;
     };
     let states = |f: &Failure| {
         let own = matches!(f.traceback, Some(kind) if kind != TracebackKind::Quoted);
-        own && f.cause == line.cause && !f.survived
+        own && f.cause == line.cause && !f.survived && !declares(catalog, launches, line, f)
     };
     let before = failures.iter().take(best).position(states);
     before.unwrap_or(best)
@@ -334,13 +334,16 @@ fn weak_rank(failures: &[Failure], index: usize) -> u8 {
     let Some(failure) = failures.get(index).filter(|f| f.worth == Worth::Weak) else {
         return 0;
     };
-    // A shell's `Killed` names nobody: where a wait had run out before, what came of that was cleared away.
+    // A shell's `Killed` names nobody: where a wait had run out before, or a system call had failed, what came of that
+    // was cleared away.
     let unnamed = failure.cause.as_deref() == Some("process.sigkill") && failure.process == failure.teller;
-    let waited = |f: &Failure| f.worth == Worth::Weak && !f.survived && base_rank(f) == 2 && f.traceback.is_some();
-    if unnamed && failures.iter().take(index).any(waited) {
-        return 2;
+    let raised = |f: &&Failure| f.worth == Worth::Weak && !f.survived && f.traceback.is_some();
+    let of_its_own = |f: &&Failure| base_rank(f) == 2 || f.cause.as_deref() == Some("nccl.system-error");
+    let mut before = failures.iter().take(index).filter(raised).filter(of_its_own);
+    match before.next() {
+        Some(first) if unnamed => base_rank(first),
+        _ => base_rank(failure),
     }
-    base_rank(failure)
 }
 
 fn base_rank(failure: &Failure) -> u8 {

@@ -104,6 +104,7 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
     let ready = ready::lines(catalog, launches, attempt);
     let news = ready::news(catalog, launches, &ready);
     let served = ready::told_later(catalog, launches, attempt);
+    let offline = ready::offline(catalog, launches, attempt, &news);
     let indices: Vec<usize> = launches.of_attempt(attempt).collect();
     let role = |index: &usize| Launches::role(catalog, &launches.events.get(*index)?.event);
     let stops: Vec<usize> = indices
@@ -125,6 +126,7 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
             .and_then(|s| s.def.grace)
             .map(f64::from);
         let later = |ready: &usize| came_later(launches, index, &placed, *ready);
+        let offline = offline.contains(&placed.process);
         let own = |ready: &&usize| !launches.of_other_servers(index, **ready);
         failure.after_ready = served || ready.iter().find(own).is_some_and(|r| !later(r));
         failure.survived = news.iter().filter(own).any(later)
@@ -136,7 +138,7 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
             || launches
                 .signature(catalog, index)
                 .is_some_and(|s| settled.contains(&s.def.id.as_str()))
-            || failure.after_ready && is_of_client(&placed.event.fact)
+            || failure.after_ready && !offline && is_of_client(&placed.event.fact)
             || failure.retried && went_on(catalog, launches, attempt, index, 0.0)
             || grace.is_some_and(|seconds| went_on(catalog, launches, attempt, index, seconds))
             || preamble::outlived(catalog, launches, attempt, &placed, &failure)

@@ -128,6 +128,9 @@ pub fn place(
         Some(furthest) => (Some(furthest), PhaseBasis::Others),
         None => (phase, basis),
     };
+    if basis == PhaseBasis::Marker && failure.site.oom.is_none() {
+        failure.site.oom = behind_marker(catalog, launches, attempt, index, failure.process);
+    }
     failure.phase = phase;
     failure.phase_basis = basis;
     // The forward pass runs in many phases: where the log shows neither its caller nor a marker, which one is not known.
@@ -154,6 +157,23 @@ pub fn place(
         event.figures.iter().any(|f| &*f.name == "tried_to_allocate_gib"),
         unsure,
     );
+}
+
+/// What an allocation of a process is called behind the last marker that it printed, where that says so.
+fn behind_marker(
+    catalog: &Catalog,
+    launches: &Launches,
+    attempt: usize,
+    index: usize,
+    process: ProcessId,
+) -> Option<String> {
+    let marker = |i: usize| {
+        let own = launches.events.get(i).is_some_and(|p| p.process == process);
+        let signature = launches.signature(catalog, i).filter(|_| own)?;
+        (signature.def.role == Role::Phase).then_some(signature)
+    };
+    let before = launches.of_attempt(attempt).take_while(|i| *i < index);
+    before.filter_map(marker).last()?.def.oom.clone()
 }
 
 /// The phase of the furthest process, where it is beyond that of the one who only heard of the failure, or whose wait for

@@ -7,6 +7,7 @@ use crate::catalog::matcher::Signature;
 use crate::catalog::schema::Role;
 use crate::launch::Launches;
 use crate::launch::machine::{Engine, is_ready};
+use crate::launch::processes::ProcessId;
 
 /// The program of rules for scripts around an engine, and for jobs without one.
 const BATCH: &str = "launcher";
@@ -64,4 +65,14 @@ pub fn news(catalog: &Catalog, launches: &Launches, ready: &[usize]) -> Vec<usiz
         .copied()
         .filter(|&i| said(i) && seen.insert(key(i)))
         .collect()
+}
+
+/// The processes that use the engine which they run, and serve nobody: what a script of that kind raises ends its launch.
+pub fn offline(catalog: &Catalog, launches: &Launches, attempt: usize, news: &[usize]) -> Vec<ProcessId> {
+    let mut signatures = launches
+        .of_attempt(attempt)
+        .filter_map(|i| launches.signature(catalog, i));
+    let server = signatures.any(|s| s.def.program == "uvicorn" || s.def.phase.as_deref() == Some("serve-start"));
+    let own = news.iter().filter_map(|i| Some(launches.events.get(*i)?.process));
+    if server { Vec::new() } else { own.collect() }
 }

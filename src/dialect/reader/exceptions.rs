@@ -9,9 +9,9 @@ use super::{MAX_SAME, Mark, Reader, TEXT_LIMIT, cut};
 use crate::catalog::captures::Captured;
 use crate::catalog::matcher::{Hit, Signature, Text};
 use crate::catalog::schema::Role;
-use crate::catalog::{Catalog, Strength};
+use crate::catalog::{self, Catalog, Strength};
 use crate::dialect::ray_carrier;
-use crate::dialect::traceback::{Block, RawException, RawFrame, Shape, exception_line, looks_like_error};
+use crate::dialect::traceback::{Block, RawException, RawFrame, Shape, certain, exception_line, looks_like_error};
 use crate::event::{Event, Exception, Fact, Frame, Place, Traceback, TracebackKind, Victim};
 
 /// Look-ups of quoted texts within quoted texts.
@@ -315,7 +315,12 @@ impl Reader<'_> {
             let signature = self.catalog.signature(hit.id);
             signature.is_some_and(|s| s.def.role != Role::Root || s.strength == Strength::Strong)
         };
-        let hit = look(message);
+        let sure = certain(message);
+        let first = message.get(..sure).filter(|_| sure < message.len()).and_then(look);
+        let counts = |hit: &Hit<'_>| {
+            hit.at < sure || self.may_stand_below(kind, hit) || first.as_ref().is_some_and(|f| self.refines(hit, f))
+        };
+        let hit = look(message).filter(counts).or(first);
         if !message.contains('\n') || hit.as_ref().is_some_and(strong) {
             return hit;
         }
@@ -327,8 +332,25 @@ impl Reader<'_> {
         };
         let again = joined
             .iter()
-            .find_map(|text| look(text).filter(|hit| strong(hit) && !harmless(hit)));
+            .find_map(|text| look(text).filter(|hit| hit.at < sure && strong(hit) && !harmless(hit)));
         again.map(|found| Hit { at: 0, ..found }).or(hit)
+    }
+
+    /// Whether a signature's text may stand in a line of which it is not sure that it is of the message: only where it is
+    /// one of the program that the type is of, or of this very type, or a user's.
+    fn may_stand_below(&self, kind: &str, hit: &Hit<'_>) -> bool {
+        let package = kind.split('.').next();
+        self.catalog.signature(hit.id).is_some_and(|s| {
+            let of_type = s.def.exception.is_some() || package == Some(s.def.program.as_str());
+            s.added || of_type && s.def.role != Role::Benign
+        })
+    }
+
+    /// Whether a signature names the cause of which another one tells only the family.
+    fn refines(&self, hit: &Hit<'_>, other: &Hit<'_>) -> bool {
+        let cause = |hit: &Hit<'_>| self.catalog.signature(hit.id).and_then(|s| s.def.cause.as_deref());
+        let family = cause(other).and_then(|cause| cause.strip_suffix(".*"));
+        family.is_some_and(|family| cause(hit).is_some_and(|cause| catalog::family(cause) == family))
     }
 
     /// The exception that one of a type which only wraps carries in its message: line of the message, type, and the byte at

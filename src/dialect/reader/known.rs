@@ -59,14 +59,14 @@ impl Reader<'_> {
             return Said::New;
         };
         let role = signature.def.role;
-        self.benign_intro = (role == Role::Benign && head.logged).then(|| Intro {
+        let heads = signature.def.heads_traceback;
+        self.intro = (heads || role == Role::Benign && head.logged).then(|| Intro {
             key: key_of(record, head),
             // `logger.exception` prints the traceback raw below its ERROR line; a warning above one is a coincidence.
-            bare_key: head
-                .level
-                .filter(|l| *l >= Level::Error)
-                .map(|_| key_of(record, &Header::default())),
+            bare_key: (heads || head.level.is_some_and(|l| l >= Level::Error))
+                .then(|| key_of(record, &Header::default())),
             line: record.line,
+            harmless: !heads,
         });
         let of_group = captured.settings.iter().any(|(name, _)| &**name == GROUP);
         let carries = !captured.figures.is_empty() || captured.exit.is_some() || of_group;

@@ -23,7 +23,7 @@ use self::speakers::MAX_SPEAKERS;
 use self::subject::Subject;
 use super::header::{self, Header, Level};
 use super::kept::{self, Kept};
-use super::traceback::{Assembler, Block, Line, Taken, exception_line, looks_like_error};
+use super::traceback::{Assembler, Block, Foretold, Known, Line, Taken, exception_line, looks_like_error};
 use crate::catalog::Catalog;
 use crate::catalog::captures::Identity;
 use crate::catalog::schema::{self, Role};
@@ -111,7 +111,7 @@ pub struct Reader<'c> {
     seen: HashMap<(usize, SignatureId), u32>,
     unknown: HashMap<usize, u32>,
     raised: HashMap<(usize, u64), u32>,
-    benign_intro: Option<Intro>,
+    intro: Option<Intro>,
     /// Whose traceback the next line begins, as the line before it says.
     announced: Option<Announced>,
     context: Context,
@@ -134,12 +134,13 @@ pub struct Reader<'c> {
 /// The node and container that a launch was announced from.
 type Origin = (Option<Arc<str>>, Option<Arc<str>>);
 
-/// A harmless logged message, which makes a traceback right below it harmless too.
+/// A message to which a traceback right below it belongs: one that is harmless, or one that says that it was caught.
 #[derive(Debug, Clone, Copy)]
 struct Intro {
     key: u64,
     bare_key: Option<u64>,
     line: u64,
+    harmless: bool,
 }
 
 /// A line that says whose traceback follows.
@@ -182,7 +183,7 @@ impl<'c> Reader<'c> {
             seen: HashMap::new(),
             unknown: HashMap::new(),
             raised: HashMap::new(),
-            benign_intro: None,
+            intro: None,
             announced: None,
             context: Context::default(),
             last_stamp: None,
@@ -239,7 +240,7 @@ impl<'c> Reader<'c> {
 
     /// Whether no traceback waits for lines to come.
     pub fn is_idle(&self) -> bool {
-        !self.assembler.is_open() && self.benign_intro.is_none()
+        !self.assembler.is_open() && self.intro.is_none()
     }
 
     /// Whether a launch has begun and its ready marker has not been read.
@@ -318,7 +319,7 @@ impl<'c> Reader<'c> {
         let key = key_of(record, head);
         let headed = head.logged && head.program != Program::Unknown;
         let found = self.find(message.trim_start(), headed, head.file);
-        let ends = found.as_ref().is_some_and(|found| self.ends_block(found));
+        let known = found.as_ref().map_or(Known::No, |found| self.known_as(found));
         if head.logged && self.assembler.is_open() {
             let bare_key = key_of(record, &Header::default());
             if head.label.is_none() {
@@ -361,12 +362,15 @@ impl<'c> Reader<'c> {
         };
         // A head behind a message of its own, `Scheduler hit an exception: Traceback …`, needs no other announcement.
         let announced = is_head && message.trim_start().starts_with("Traceback");
-        if let Some(intro) = self.benign_intro.take_if(|_| announced)
+        if let Some(intro) = self.intro.take_if(|_| announced)
             && (intro.key == key || bare && intro.bare_key == Some(key) && record.line == intro.line + 1)
         {
-            self.assembler.ignore_next();
+            self.assembler.foretell(match intro.harmless {
+                true => Foretold::Ignored,
+                false => Foretold::Logged,
+            });
         }
-        let taken = self.assembler.offer(key, bare, line, &mark, ends, &mut self.blocks);
+        let taken = self.assembler.offer(key, bare, line, &mark, known, &mut self.blocks);
         self.take_blocks();
         if taken != Taken::No && !is_head {
             return Said::New;
@@ -374,7 +378,7 @@ impl<'c> Reader<'c> {
         if let Some(found) = found {
             return self.known(record, head, speaker, message, found);
         }
-        self.benign_intro = None;
+        self.intro = None;
         if is_head || taken != Taken::No {
             return Said::New;
         }
@@ -399,12 +403,12 @@ impl<'c> Reader<'c> {
         Said::New
     }
 
-    /// Whether a message stands for itself even where a traceback's message could go on.
-    fn ends_block(&self, found: &Found) -> bool {
+    /// What a line is that stands where a traceback's message could go on.
+    fn known_as(&self, found: &Found) -> Known {
         let Some(def) = self.catalog.signature(found.id).map(|s| &s.def) else {
-            return false;
+            return Known::No;
         };
-        match def.role {
+        let own = match def.role {
             // A kernel or a supervisor writes between the lines of the programs that it watches, never into them.
             _ if def.tells_of_others() => true,
             Role::Exit | Role::Launch | Role::Ready | Role::Stop | Role::Phase | Role::NoLaunch | Role::Wrapper => true,
@@ -412,8 +416,10 @@ impl<'c> Reader<'c> {
             Role::Root => def.at == schema::Site::Message,
             // A table of who failed, as torchrun's, stands below the exception that it belongs to.
             Role::Note => def.at == schema::Site::Message && !found.captured.victim.is_empty(),
-            _ => false,
-        }
+            Role::Benign => return Known::Noise,
+            Role::Consequence | Role::Degraded => false,
+        };
+        if own { Known::Own } else { Known::No }
     }
 
     fn event(&self, place: Place, speaker: usize, fact: Fact) -> Event {

@@ -4,12 +4,15 @@
 //! the key of its speaker and either belongs to a block or is handed back. Never looks at what an exception means.
 
 mod lines;
+mod message;
 mod step;
 
 use std::collections::HashMap;
 
 use lines::{Head, frame_line, is_thread_head, notebook_head, strip_margin, traceback_head};
 pub use lines::{exception_line, looks_like_error};
+use message::begins_another;
+pub use message::{Known, certain};
 use step::{Step, empty, push_current, step};
 
 /// Blocks open at the same time; the oldest is closed when more begin.
@@ -109,6 +112,8 @@ struct Open<P> {
     current: RawException<P>,
     state: State,
     after_blank: bool,
+    /// The exception line says all that there is: no further line is of its message.
+    whole: bool,
     /// Blanks before every line of it beyond those that Python prints: a table holds it.
     margin: usize,
     /// The last frame stood without its indentation, and so will the code below it.
@@ -140,6 +145,15 @@ fn blanks(text: &str) -> usize {
     text.len() - text.trim_start_matches(' ').len()
 }
 
+/// What a message says of the traceback right below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Foretold {
+    /// Nothing ended for it.
+    Ignored,
+    /// It was caught, and is a part of the message's record.
+    Logged,
+}
+
 /// What became of an offered line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
@@ -157,8 +171,8 @@ pub struct Assembler<P> {
     open: HashMap<u64, Open<P>>,
     /// Block that un-prefixed lines continue, because its header line had a prefix and its body has none.
     adopter: Option<u64>,
-    /// The last intro line that marks the next block as ignored.
-    ignore_next: bool,
+    /// What the last line says of the block that begins next.
+    foretold: Option<Foretold>,
 }
 
 impl<P: Clone> Default for Assembler<P> {
@@ -166,21 +180,20 @@ impl<P: Clone> Default for Assembler<P> {
         Self {
             open: HashMap::new(),
             adopter: None,
-            ignore_next: false,
+            foretold: None,
         }
     }
 }
 
 impl<P: Clone> Assembler<P> {
-    /// Offers a line. `bare` says that its key has no log header and no label; `ends` whether the catalog knows it as a
-    /// message of its own that ends a block.
+    /// Offers a line. `bare` says that its key has no log header and no label; `known` what the catalog knows it as.
     pub fn offer(
         &mut self,
         key: u64,
         bare: bool,
         line: Line<'_>,
         place: Site<'_, P>,
-        ends: bool,
+        known: Known,
         out: &mut Vec<Block<P>>,
     ) -> Taken {
         let text = strip_margin(line.message);
@@ -198,7 +211,7 @@ impl<P: Clone> Assembler<P> {
         }
         let trimmed = text.trim_start();
         if bare && IGNORED.iter().any(|head| trimmed.starts_with(head)) || trimmed.ends_with("was never retrieved") {
-            self.ignore_next = true;
+            self.foretold = Some(Foretold::Ignored);
         }
         if text.starts_with("Fatal Python error: ") || is_thread_head(text) {
             return self.native(key, text, line, place, out);
@@ -225,7 +238,7 @@ impl<P: Clone> Assembler<P> {
             Taken::Adopted
         };
         open.prefixed |= own && !bare;
-        if open.prefixed && taken == Taken::Adopted && open.state == State::Message && ends_message(text) {
+        if open.prefixed && taken == Taken::Adopted && open.state == State::Message && begins_another(text) {
             self.close(target, out);
             return Taken::No;
         }
@@ -234,7 +247,7 @@ impl<P: Clone> Assembler<P> {
             open.margin = blanks(text).saturating_sub(FRAME_INDENT);
         }
         let text = text.get(open.margin.min(blanks(text))..).unwrap_or(text);
-        match step(open, text, line, place, ends) {
+        match step(open, text, line, place, known) {
             Step::Kept => taken,
             Step::Passed => Taken::No,
             Step::Done => {
@@ -244,9 +257,9 @@ impl<P: Clone> Assembler<P> {
         }
     }
 
-    /// Tells that the traceback that begins next was caught: a harmless message announced it.
-    pub fn ignore_next(&mut self) {
-        self.ignore_next = true;
+    /// Tells what the message above says of the traceback that begins next.
+    pub fn foretell(&mut self, foretold: Foretold) {
+        self.foretold = Some(foretold);
     }
 
     /// Opens a block at an exception line that has no traceback above it, for the lines of its message below.
@@ -341,12 +354,15 @@ impl<P: Clone> Assembler<P> {
         {
             self.close(oldest, out);
         }
-        let shape = if std::mem::take(&mut self.ignore_next) {
-            Shape::Ignored
-        } else {
-            Shape::Python
+        let foretold = self.foretold.take();
+        let shape = match foretold {
+            Some(Foretold::Ignored) => Shape::Ignored,
+            _ => Shape::Python,
         };
         self.insert(key, shape, line, place);
+        if let Some(open) = self.open.get_mut(&key).filter(|_| foretold == Some(Foretold::Logged)) {
+            open.block.logged = true;
+        }
         if !bare {
             self.adopter = Some(key);
         } else {
@@ -374,6 +390,7 @@ impl<P: Clone> Assembler<P> {
             current: empty(),
             state: State::Frames,
             after_blank: false,
+            whole: false,
             margin: 0,
             flat: false,
             nested: false,
@@ -431,14 +448,6 @@ impl<P: Clone> Assembler<P> {
     }
 }
 
-/// Whether a line without the prefix of the message above begins something else: another exception, or what is left out
-/// of a shortened paste.
-fn ends_message(text: &str) -> bool {
-    let left_out = text.trim().trim_matches(['[', ']', '(', ')', '<', '>']);
-    let dots = !left_out.is_empty() && left_out.chars().all(|c| matches!(c, '.' | '…' | ' '));
-    dots || exception_line(text).is_some_and(|(kind, _)| looks_like_error(kind))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -453,7 +462,7 @@ mod tests {
                 message: text,
                 logged: false,
             };
-            let _ = assembler.offer(1, true, line, &|| no, false, &mut out);
+            let _ = assembler.offer(1, true, line, &|| no, Known::No, &mut out);
         }
         assembler.finish(&mut out);
         out

@@ -6,6 +6,7 @@ use super::lines::{
     bare_kind, exception_line, frame_line, is_exception_type, is_group_rule, is_marker, native_frame, notebook_code,
     notebook_frame,
 };
+use super::message::{Known, is_over, is_whole};
 use super::{Line, Open, RawException, RawFrame, Shape, Site, State};
 
 /// Frames kept of one exception; deeper stacks keep the outermost and the innermost half.
@@ -24,7 +25,7 @@ pub(super) enum Step {
     Done,
 }
 
-pub(super) fn step<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: Site<'_, P>, ends: bool) -> Step {
+pub(super) fn step<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, place: Site<'_, P>, known: Known) -> Step {
     if open.block.shape == Shape::Native {
         return step_native(open, text, line);
     }
@@ -46,7 +47,7 @@ pub(super) fn step<P: Clone>(open: &mut Open<P>, text: &str, line: Line<'_>, pla
     match open.state {
         State::Frames if open.notebook.is_some() => step_notebook(open, text, line, place),
         State::Frames => step_frames(open, text, line, place),
-        State::Message => step_message(open, text, line, place, ends),
+        State::Message => step_message(open, text, line, place, known),
         State::Between => {
             if text.trim().is_empty() {
                 return Step::Kept;
@@ -119,6 +120,7 @@ fn raise<P: Clone>(open: &mut Open<P>, kind: &str, message: &str, line: Line<'_>
     open.current.lines.push((message.to_owned(), place()));
     open.bytes = message.len();
     open.state = State::Message;
+    open.whole = is_whole(kind, message, line.message);
     open.after_blank = false;
     open.block.last_line = line.no;
 }
@@ -128,7 +130,7 @@ pub(super) fn step_message<P: Clone>(
     text: &str,
     line: Line<'_>,
     place: Site<'_, P>,
-    ends: bool,
+    known: Known,
 ) -> Step {
     let trimmed = text.trim();
     if trimmed.starts_with("The above exception was the direct cause of")
@@ -147,23 +149,14 @@ pub(super) fn step_message<P: Clone>(
         open.after_blank = true;
         return Step::Kept;
     }
-    let long = open
-        .current
-        .lines
-        .iter()
-        .take(2)
-        .any(|(l, _)| LONG_REPORTS.iter().any(|r| l.contains(r)));
-    let paragraphs = open.current.lines.len() < PARAGRAPH_LINES
-        && open
-            .current
-            .lines
-            .first()
-            .is_some_and(|(first, _)| PARAGRAPHS.iter().any(|p| first.contains(p)));
-    let ends = ends && !(trimmed == "Killed" && in_build(&open.current));
-    if !long && (ends || open.after_blank && !text.starts_with(' ') && !paragraphs) {
-        return Step::Done;
-    }
-    if long && trimmed.starts_with("Refer to the documentation") || open.current.lines.len() >= MAX_MESSAGE_LINES {
+    let over = is_over(
+        &open.current.lines,
+        text,
+        line.logged && open.block.logged,
+        known,
+        open.after_blank,
+    );
+    if open.whole || over || open.current.lines.len() >= MAX_MESSAGE_LINES {
         return Step::Done;
     }
     // A carrier's header line (`ray::Worker.load() (pid=…)`) is followed by remote frames: wait for them.
@@ -176,27 +169,6 @@ pub(super) fn step_message<P: Clone>(
     open.block.last_line = line.no;
     Step::Kept
 }
-
-/// Whether the message so far is the output of a build that goes on below the command that failed: what the shell says
-/// of that command is part of it.
-fn in_build<P>(exception: &RawException<P>) -> bool {
-    let last = |head: &str| {
-        exception
-            .lines
-            .iter()
-            .rposition(|(line, _)| line.trim_start().starts_with(head))
-    };
-    last("FAILED: ") > last("ninja: build stopped")
-}
-
-/// Reports inside an exception message that hold blank lines: Ray's memory report, torch's "Last error:" block.
-const LONG_REPORTS: &[&str] = &["running low on memory"];
-
-/// How messages begin that have paragraphs: an HTTP status first, below it what the model hub says of it.
-const PARAGRAPHS: &[&str] = &[" Client Error", " Server Error"];
-
-/// Lines of such a message.
-const PARAGRAPH_LINES: usize = 8;
 
 pub(super) fn step_native<P>(open: &mut Open<P>, text: &str, line: Line<'_>) -> Step {
     if text.trim().is_empty() {
