@@ -363,7 +363,7 @@ AttributeError: 'RequestOutput' object has no attribute 'text'
 }
 
 #[test]
-fn a_parent_s_traceback_says_that_its_child_is_gone_where_nothing_else_does() {
+fn a_parent_s_traceback_says_that_the_launch_failed_where_nothing_else_does() {
     let report = of("\
 [2026-03-03 08:15:31] server_args=ServerArgs(model_path='x/y', tp_size=1, mem_fraction_static=0.88)
 [2026-03-03 08:15:32 TP0] Load weight begin. avail mem=77.62 GB
@@ -375,7 +375,7 @@ Traceback (most recent call last):
 EOFError
 ");
     let cause = report.cause.as_ref().map(|c| c.id.as_str());
-    assert_eq!((report.outcome, cause), (Outcome::Failed, Some("unknown.silent")));
+    assert_eq!((report.outcome, cause), (Outcome::Failed, Some("unknown.exception")));
 }
 
 #[test]

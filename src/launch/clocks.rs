@@ -22,7 +22,7 @@ const RELAYED: f64 = 10.0;
 /// other, which tells nothing of time.
 const INTERLEAVED: usize = 4;
 /// Seconds by which clocks that nothing compares may be apart: more than those that are set right from time to time are.
-const UNCOMPARED: f64 = 30.0;
+const UNCOMPARED: f64 = 5.0;
 /// Seconds between the zones that machines are set to.
 const HALF_HOUR: f64 = 1800.0;
 /// Seconds between the first zone and the last.

@@ -15,6 +15,8 @@ use crate::launch::{Launches, Placed};
 
 /// An out-of-memory of which no phase is known for certain.
 const UNPLACED: &str = "gpu-oom.other";
+/// An allocation on a device that is named after where it failed.
+const UNNAMED: &str = "gpu-oom.*";
 
 /// What a phase rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -128,7 +130,7 @@ pub fn place(
         Some(furthest) => (Some(furthest), PhaseBasis::Others),
         None => (phase, basis),
     };
-    if basis == PhaseBasis::Marker && failure.site.oom.is_none() {
+    if basis == PhaseBasis::Marker && failure.site.oom.is_none() && failure.cause.as_deref() == Some(UNNAMED) {
         failure.site.oom = behind_marker(catalog, launches, attempt, index, failure.process);
     }
     failure.phase = phase;
@@ -254,7 +256,7 @@ fn filled_up(failure: &Failure) -> bool {
 /// A bare "CUDA error: out of memory" of a process that shows no phase comes from its first use of the device.
 /// A phase that is not sure names none.
 fn resolve_by_phase(failure: &mut Failure, with_sizes: bool, unsure: bool) {
-    if failure.cause.as_deref() != Some("gpu-oom.*") {
+    if failure.cause.as_deref() != Some(UNNAMED) {
         return;
     }
     // A pinned host allocation fails without figures; a message with figures is always about the device.

@@ -130,7 +130,7 @@ impl Reader<'_> {
                 frames = shared(raw.frames);
                 continue;
             }
-            let Some((exception, found)) = self.exception(raw) else {
+            let Some((exception, found)) = self.exception(raw, block.logged) else {
                 continue;
             };
             chain.push(exception);
@@ -211,7 +211,7 @@ impl Reader<'_> {
         rows.find(near).map_or_else(Victim::default, |e| e.victim.clone())
     }
 
-    pub(super) fn exception(&self, raw: RawException<Mark>) -> Option<(Exception, Captured)> {
+    pub(super) fn exception(&self, raw: RawException<Mark>, logged: bool) -> Option<(Exception, Captured)> {
         let place = raw.lines.first().map(|(_, mark)| mark.place.clone())?;
         let mut message = String::new();
         let mut starts = Vec::with_capacity(raw.lines.len());
@@ -236,7 +236,9 @@ impl Reader<'_> {
         }
         let place = starts.first().map_or(place, |(_, p)| (*p).clone());
         let joined = [message.replace('\n', ""), message.replace('\n', " ")];
-        let hit = self.find_exception(&kind, &message, &joined);
+        // What a logger printed as one record is one message.
+        let sure = if logged { message.len() } else { certain(&message) };
+        let hit = self.find_exception(&kind, &message, &joined, sure);
         let mut stated_at = place.clone();
         let (mut signature, mut captured, mut forwarded, mut told_phase) = (None, Captured::default(), false, None);
         if let Some(hit) = hit {
@@ -303,19 +305,19 @@ impl Reader<'_> {
     }
 
     /// The signature of an exception's message. A paste may have broken a long line at a fixed width: where the lines as
-    /// they stand tell no cause, they are looked up joined.
+    /// they stand tell no cause, they are looked up joined. The first `sure` bytes are known to be of the message.
     pub(super) fn find_exception<'t>(
         &self,
         kind: &'t str,
         message: &'t str,
         joined: &'t [String; 2],
+        sure: usize,
     ) -> Option<Hit<'t>> {
         let look = |text| self.catalog.find(Text::Exception { kind, text });
         let strong = |hit: &Hit<'_>| {
             let signature = self.catalog.signature(hit.id);
             signature.is_some_and(|s| s.def.role != Role::Root || s.strength == Strength::Strong)
         };
-        let sure = certain(message);
         let first = message.get(..sure).filter(|_| sure < message.len()).and_then(look);
         let counts = |hit: &Hit<'_>| {
             hit.at < sure || self.may_stand_below(kind, hit) || first.as_ref().is_some_and(|f| self.refines(hit, f))

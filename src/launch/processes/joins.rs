@@ -268,8 +268,14 @@ impl Processes {
                     own.retain(|i| !twins.contains(i));
                     joined.extend(twins.into_iter().map(|twin| (twin, from)));
                 }
-                let others = own.iter().copied().filter(|i| *i != from);
-                if let Some(to) = only(others.filter(|i| self.list.get(*i).is_some_and(fits))) {
+                let others = || own.iter().copied().filter(|i| *i != from);
+                let fitting = || others().filter(|i| self.list.get(*i).is_some_and(fits));
+                // A line that names a rank in passing, as Gloo's do, is nobody beside the process that has it.
+                let has_name = |i: &usize| {
+                    let process = self.list.get(*i);
+                    process.is_some_and(|p| p.pid.is_some() || p.label.is_some())
+                };
+                if let Some(to) = only(fitting().filter(has_name)).or_else(|| only(fitting())) {
                     joined.push((from, to));
                     own.retain(|i| *i != from);
                 }
