@@ -14,6 +14,14 @@ const PARAGRAPHS: &[&str] = &[" Client Error", " Server Error"];
 /// What a message holds whose further lines say why: pydantic's, torch's of an NCCL error, one that has details.
 const ANNOUNCING: &[&str] = &[" validation error", "NCCL error in: ", " the following "];
 
+/// How the lines begin that torch puts below a CUDA error.
+const HINTS: &[&str] = &[
+    "Search for `cuda",
+    "CUDA kernel errors might be asynchronously reported",
+    "For debugging consider passing CUDA_LAUNCH_BLOCKING",
+    "Compile with `TORCH_USE_CUDA_DSA`",
+];
+
 /// Lines of a message that has paragraphs.
 const PARAGRAPH_LINES: usize = 8;
 
@@ -57,7 +65,7 @@ pub(super) fn is_over<P>(lines: &[(String, P)], text: &str, logged: bool, known:
     let paragraphs = lines.len() < PARAGRAPH_LINES && lines.first().is_some_and(|(l, _)| holds(l, PARAGRAPHS));
     let own = known == Known::Own && !(trimmed == "Killed" && in_build(lines));
     let opened = lines.iter().any(|(l, _)| opens(l));
-    let another = !logged && (known == Known::Noise || begins_another(text));
+    let another = !logged && !is_hint(trimmed) && (known == Known::Noise || begins_another(text));
     own || blank && !text.starts_with(' ') && !paragraphs || !opened && another
 }
 
@@ -77,7 +85,8 @@ pub fn certain(message: &str) -> usize {
         let belongs = match before {
             None => true,
             Some(before) => {
-                line.trim().is_empty() || line.starts_with([' ', '\t']) || opens(before) || is_broken_off(before)
+                let own = line.trim().is_empty() || line.starts_with([' ', '\t']) || is_hint(line);
+                own || opens(before) || is_broken_off(before)
             }
         };
         if !belongs {
@@ -133,6 +142,10 @@ fn is_prompt(text: &str) -> bool {
     name(user) && name(host) && place.split(' ').count() <= 2
 }
 
+fn is_hint(line: &str) -> bool {
+    HINTS.iter().any(|hint| line.starts_with(hint))
+}
+
 fn holds(line: &str, marks: &[&str]) -> bool {
     marks.iter().any(|mark| line.contains(mark))
 }
@@ -155,6 +168,7 @@ mod tests {
             "NCCL error in: a.cpp:1, invalid usage\nLast error:\nDuplicate GPU detected",
             "\nCannot find a library",
             "The actor died.\n\tclass_name: A",
+            "CUDA error: x\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.",
         ] {
             let first = whole.split('\n').next().unwrap().len();
             assert!(certain(whole) > first, "{whole}");
