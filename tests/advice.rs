@@ -1191,3 +1191,89 @@ fn weights_that_are_quantized_are_not_to_be_quantized_so() {
     assert!(offered(""));
     assert!(!offered(", 'quantization': 'fp8'"));
 }
+
+// --- the change that fits this message of its cause
+
+fn first_ids(text: &str, count: usize) -> Vec<String> {
+    let ids = report(text).remedies.into_iter().map(|remedy| remedy.id);
+    ids.take(count).collect()
+}
+
+/// A rank that runs out of memory, with what torch says of who holds it.
+fn torch_oom(who: &str) -> String {
+    format!(
+        "\
+[rank1]: Traceback (most recent call last):
+[rank1]:   File \"/app/train.py\", line 60, in main
+[rank1]:     loss.backward()
+[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of 79.10 GiB of which 1.20 GiB is free. {who} memory in use. Of the allocated memory 50.00 GiB is allocated by PyTorch, and 5.00 GiB is reserved by PyTorch but unallocated.
+"
+    )
+}
+
+#[test]
+fn nobody_else_is_stopped_where_the_process_itself_holds_the_device() {
+    let others = |who: &str| {
+        let ids = first_ids(&torch_oom(who), 9);
+        assert!(!ids.is_empty());
+        ids.iter()
+            .any(|id| id == "stop-other-holder" || id == "choose-free-gpu")
+    };
+    assert!(!others("Including non-PyTorch memory, this process has 77.80 GiB"));
+    // In a container torch prints itself under the host's pid.
+    assert!(!others("Process 2345 has 77.80 GiB"));
+    assert!(others("Including non-PyTorch memory, this process has 56.00 GiB"));
+}
+
+#[test]
+fn a_thread_that_cannot_be_started_is_no_matter_of_locked_memory() {
+    for text in ["", "thread: "] {
+        let log = format!(
+            "terminate called after throwing an instance of 'std::system_error'\n  what():  {text}Resource temporarily unavailable\nAborted (core dumped)\n"
+        );
+        assert_eq!(cause(&report(&log)), "env.limits");
+        assert_eq!(first_ids(&log, 1), ["raise-nproc"]);
+    }
+}
+
+#[test]
+fn the_variable_that_a_message_of_nccls_is_about_comes_first() {
+    let rows = [
+        (
+            "Call to ibv_reg_mr failed with error Bad address",
+            "nccl.ib",
+            "no-gpudirect",
+        ),
+        (
+            "NET/IB : Remote RoCE device is incompatible with the local [0]mlx5_0:1/IB. Try selecting NICs of only one link type using NCCL_IB_HCA",
+            "nccl.ib",
+            "ib-one-link-type",
+        ),
+        ("NET/IB : Unable to open device mlx5_0", "nccl.ib", "ib-open-access"),
+        (
+            "NET/IB : Got completion from peer 10.0.0.2<40000> with status=12 opcode=0 len=0 vendor err 129 (Send)",
+            "nccl.ib",
+            "check-ib-link",
+        ),
+        (
+            "P2P is disabled between NVLINK connected GPUs 0 and 1. This should not be the case given their connectivity, and is probably due to a hardware issue. If you still want to proceed, you can set NCCL_IGNORE_DISABLED_P2P=1.",
+            "nccl.p2p",
+            "check-nvlink",
+        ),
+        (
+            "no device found matching =mlx5_9, verify NCCL_OOB_NET_IFNAME",
+            "nccl.bootstrap-net",
+            "oob-ifname",
+        ),
+        (
+            "Net : error encountered when getting address info : Name or service not known",
+            "nccl.bootstrap-net",
+            "resolve-host-names",
+        ),
+    ];
+    for (message, expected, first) in rows {
+        let log = format!("node-a:4000:4000 [0] init.cc:10 NCCL WARN {message}\n");
+        assert_eq!(cause(&report(&log)), expected, "{message}");
+        assert_eq!(first_ids(&log, 1), [first], "{message}");
+    }
+}

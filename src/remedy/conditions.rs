@@ -41,6 +41,8 @@ enum Condition<'a> {
     OtherHolder,
     /// `holder-decides`: that process holds all, or nearly all, of what this launch leaves of the device.
     HolderDecides,
+    /// `alone-on-device`: what the process itself holds is, with what is free, nearly the whole device.
+    AloneOnDevice,
     /// `fragmented`: torch holds unused what it could not get.
     Fragmented,
     /// `reserve-negligible`: what torch holds unused is known, little, and less than what it could not get.
@@ -98,6 +100,7 @@ impl<'a> Condition<'a> {
             "remote-engines" => Some(Self::RemoteEngines),
             "other-holder" => Some(Self::OtherHolder),
             "holder-decides" => Some(Self::HolderDecides),
+            "alone-on-device" => Some(Self::AloneOnDevice),
             "fragmented" => Some(Self::Fragmented),
             "reserve-negligible" => Some(Self::ReserveNegligible),
             "weights-fill-device" => Some(Self::WeightsFillDevice),
@@ -123,6 +126,7 @@ impl<'a> Condition<'a> {
             Self::RemoteEngines => e.has_remote_engines(),
             Self::OtherHolder => e.other_processes().is_some(),
             Self::HolderDecides => holder_decides(e),
+            Self::AloneOnDevice => is_alone_on_device(e),
             Self::Fragmented => is_fragmented(e),
             Self::ReserveNegligible => is_reserve_negligible(e),
             Self::WeightsFillDevice => weights_fill_device(e),
@@ -173,6 +177,15 @@ fn holder_decides(e: &Evidence) -> bool {
     other.0 >= MOST_OF_THE_ROOM * left.0
 }
 
+/// What is left for others is rounding and the driver's own. In a pool that the host shares it would be anybody's.
+fn is_alone_on_device(e: &Evidence) -> bool {
+    let known = || {
+        let held = e.figure("process_in_use_gib")? + e.figure("gpu_free_gib")?;
+        Some(e.figure("gpu_total_gib")? - held < HELD_BY_ANOTHER)
+    };
+    e.other_processes().is_none() && known().unwrap_or(false)
+}
+
 fn is_fragmented(e: &Evidence) -> bool {
     let unused = e.figure("torch_reserved_unallocated_gib").unwrap_or(0.0);
     let wanted = e.figure("tried_to_allocate_gib").unwrap_or(f64::INFINITY);
@@ -215,6 +228,28 @@ pub fn is_known(text: &str) -> bool {
 mod tests {
     use super::super::evidence::testing::Case;
     use super::*;
+
+    #[test]
+    fn a_process_is_alone_where_it_holds_what_is_not_free() {
+        let holds_alone = |own: f64, other: Option<f64>| {
+            let figures = [
+                ("gpu_total_gib", 79.1),
+                ("gpu_free_gib", 1.2),
+                ("process_in_use_gib", own),
+            ];
+            let case = Case::figures(&figures);
+            let case = other.map_or_else(|| Case::figures(&figures), |gib| case.holder(7, gib));
+            holds("alone-on-device", &case.evidence("gpu-oom.other", "torch", "", ""))
+        };
+        assert!(holds_alone(77.8, None));
+        assert!(!holds_alone(60.0, None), "17.9 GiB are somebody's");
+        assert!(!holds_alone(77.8, Some(1.1)), "named");
+        let unknown = Case::figures(&[("gpu_total_gib", 79.1), ("gpu_free_gib", 1.2)]);
+        assert!(!holds(
+            "alone-on-device",
+            &unknown.evidence("gpu-oom.other", "torch", "", "")
+        ));
+    }
 
     #[test]
     fn words_hold_by_the_evidence() {
