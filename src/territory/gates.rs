@@ -194,6 +194,10 @@ mod tests {
 
     /// Tier-1 rules whose own line may hold no gate, with a line that its program prints within reach of it.
     const BESIDE: &[(&str, &str)] = &[
+        (
+            "cxx.no-thread",
+            "terminate called after throwing an instance of 'std::system_error'",
+        ),
         ("docker.exit-code", "\"Status\": \"exited\","),
         ("earlyoom.kill", "process 5531 exited after 0.3 seconds"),
         (
