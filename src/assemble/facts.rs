@@ -145,6 +145,8 @@ pub struct Facts {
     pub elsewhere: BTreeMap<String, Elsewhere>,
     /// Quantities in which the ranks differ and of which the least counts for all.
     pub spreads: BTreeMap<String, Spread>,
+    /// Nodes of the launch.
+    pub nodes: u32,
 }
 
 /// Collects the facts of the verdict's attempt.
@@ -167,6 +169,7 @@ pub fn gather(catalog: &Catalog, launches: &Launches, verdict: &Verdict) -> Fact
         leftovers: Vec::new(),
         elsewhere: BTreeMap::new(),
         spreads: BTreeMap::new(),
+        nodes: nodes::count(launches, verdict.attempt),
     };
     let mut of_ranks: BTreeMap<&str, BTreeMap<ProcessId, f64>> = BTreeMap::new();
     let mut programs: BTreeSet<&str> = BTreeSet::new();
@@ -477,7 +480,7 @@ impl Facts {
             settings: &self.settings,
             unified: self.unified,
             tags: &self.tags,
-            nodes: nodes::count(launches, verdict.attempt),
+            nodes: self.nodes,
             under: self.under.clone(),
             phase: verdict.phase.as_deref(),
             process: Some(who.id.as_str()),
@@ -542,7 +545,7 @@ impl Facts {
             died: died.as_ref().map(printed),
             seconds_to_death: seconds,
             world_size: world,
-            nodes: Some(nodes::count(launches, verdict.attempt)),
+            nodes: Some(self.nodes),
             gpus: world,
             ..Launch::default()
         }

@@ -44,6 +44,7 @@ pub fn tell(launches: &Launches, verdict: &Verdict, names: &Names<'_>) -> Undeci
     let process = |f: &Failure| launches.processes.get(f.process);
     let at = |f: &Failure| names.stands_at(f.event);
     if let Some(other) = others.first() {
+        let why = why(launches, root, other);
         let who = processes_in_words(&[process(other)]);
         let cause = other.cause.as_deref().unwrap_or("another failure");
         let more = match others.len() {
@@ -53,7 +54,7 @@ pub fn tell(launches: &Launches, verdict: &Verdict, names: &Names<'_>) -> Undeci
         out.sentence = Some(format!(
             "Whether this came first, or {cause} of {who} ({}), is not known: {}{more}.",
             at(other),
-            why(launches, root, other)
+            why
         ));
         out.findings.push(finding(
             "order.unknown",
@@ -61,7 +62,7 @@ pub fn tell(launches: &Launches, verdict: &Verdict, names: &Names<'_>) -> Undeci
             &format!(
                 "Which of these was first is not known, as they stand in different files and {}: {} of {} ({}), {cause} of \
                  {who} ({})",
-                why(launches, root, other),
+                why,
                 root.cause.as_deref().unwrap_or("the failure"),
                 processes_in_words(&[process(root)]),
                 at(root),

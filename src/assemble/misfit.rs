@@ -18,9 +18,11 @@ use super::waits::{finding, nodes_in_words, values_in_words};
 const NOT_MET: &[&str] = &["dist.rendezvous-timeout", "dist.store-unreachable", "dist.world-size"];
 /// Causes that nodes die of which cannot reach each other.
 const NOT_REACHED: &[&str] = &["nccl.bootstrap-net", "dist.gloo"];
-
 /// The cause of those whose settings somebody compared.
 const REFUSED: &str = "dist.config-mismatch";
+
+/// By what name remedies know the setting that does not fit, in words.
+pub(super) const ODD_SETTING: &str = "odd_setting";
 
 /// One misfit.
 pub struct Misfit {
@@ -39,7 +41,8 @@ pub fn misfit(launches: &Launches, verdict: &Verdict) -> Option<Misfit> {
     let cause = verdict
         .cause
         .as_deref()
-        .filter(|_| verdict.outcome == Outcome::Failed)?;
+        .filter(|_| verdict.outcome == Outcome::Failed)
+        .filter(|cause| NOT_MET.contains(cause) || NOT_REACHED.contains(cause) || *cause == REFUSED)?;
     let all = odd(launches, verdict.attempt);
     let fits = |odd: &&Odd| match odd {
         Odd::Address { .. } | Odd::Rank { .. } => NOT_MET.contains(&cause),
@@ -105,7 +108,7 @@ fn of_setting(difference: &Difference) -> Misfit {
     let what = difference.what;
     let all = values_in_words(difference);
     let value = |value: &Option<Arc<str>>| value.as_deref().unwrap_or("none").to_owned();
-    let mut settings = vec![("odd_setting", what.to_owned()), ("odd_values", all.clone())];
+    let mut settings = vec![(ODD_SETTING, what.to_owned()), ("odd_values", all.clone())];
     let (headline, undecided) = match (difference.odd_one(), difference.values.as_slice()) {
         (Some((told, nodes, right)), _) => {
             settings.push(("odd_node", nodes_in_words(nodes)));

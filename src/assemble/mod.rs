@@ -139,9 +139,9 @@ pub fn assemble(
         if misfit.settings.contains_key("same_rank") {
             waits.missing.clear();
         }
-        if let Some(values) = misfit.settings.get("odd_values") {
+        if misfit.settings.contains_key(misfit::ODD_SETTING) {
             waits.missing.clear();
-            findings.retain(|f| f.id != absent::ABSENT && !(f.id == waits::DIFFER && f.title.ends_with(values)));
+            findings.retain(|f| f.id != absent::ABSENT);
         }
         advice.retry = misfit.retry.clone();
         findings.insert(0, misfit.finding.clone());

@@ -20,6 +20,7 @@ use super::agents;
 use super::behind;
 use super::facts::Facts;
 use super::followers;
+use super::misfit::ODD_SETTING;
 use super::missing::missing;
 use super::parts;
 use super::peer;
@@ -28,8 +29,6 @@ use super::stuck;
 
 /// The sub-reason of a line that names a rank which is not where the others are.
 const APART: &str = "apart";
-/// The finding on a setting that nodes do not share.
-pub(super) const DIFFER: &str = "nodes.differ";
 /// Nodes named of one value.
 const MAX_NODES: usize = 6;
 
@@ -83,7 +82,7 @@ pub fn waits(
         {
             parts::tell(catalog, launches, verdict, &mut out);
         }
-        tell_differences(launches, verdict, &mut out);
+        tell_differences(launches, verdict, facts, &mut out);
         tell_clocks(launches, names, &mut out);
     }
     let early = now.and_then(|now| before_the_end(launches, now));
@@ -159,8 +158,11 @@ fn before_the_end(launches: &Launches, now: &Stamp) -> Option<Finding> {
     Some(finding("now.early", "warning", &title))
 }
 
-fn tell_differences(launches: &Launches, verdict: &Verdict, out: &mut Waits) {
-    for difference in differences(launches, verdict.attempt) {
+fn tell_differences(launches: &Launches, verdict: &Verdict, facts: &Facts, out: &mut Waits) {
+    // What is told as the misfit is not told again.
+    let told = facts.settings.get(ODD_SETTING);
+    let all = differences(launches, verdict.attempt).into_iter();
+    for difference in all.filter(|d| told.is_none_or(|told| told != d.what)) {
         let severity = match difference.weight {
             Weight::Local => "info",
             _ => "warning",
@@ -170,7 +172,7 @@ fn tell_differences(launches: &Launches, verdict: &Verdict, out: &mut Waits) {
             difference.what,
             values_in_words(&difference)
         );
-        out.findings.push(finding(DIFFER, severity, &title));
+        out.findings.push(finding("nodes.differ", severity, &title));
     }
 }
 

@@ -180,12 +180,12 @@ impl Session<'_> {
 
     fn stdin(&mut self, mut pipe: Pipe) -> Result<u8, CliError> {
         let sample = pipe.sample();
-        if is_tar(sample) || is_zip(sample) {
-            let (kind, ending) = if is_zip(sample) {
-                ("ZIP", "zip")
-            } else {
-                ("tar", "tar.gz")
-            };
+        let archive = if is_zip(sample) {
+            Some(("ZIP", "zip"))
+        } else {
+            is_tar(sample).then_some(("tar", "tar.gz"))
+        };
+        if let Some((kind, ending)) = archive {
             return Err(CliError::ArchiveInPipe { kind, ending });
         }
         let profile = Profile::of(sample);

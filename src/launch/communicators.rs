@@ -107,9 +107,11 @@ pub fn incomplete(catalog: &Catalog, launches: &Launches, attempt: usize) -> Vec
 /// Whether the largest communicators have no member in common: each is a part of the launch then, and none tells how
 /// many ranks that has.
 pub fn are_parts(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool {
+    let Some(world) = of(launches, attempt).filter_map(|(_, p)| p.identity.world_size).max() else {
+        return false;
+    };
     let all = communicators(catalog, launches, attempt);
-    let world = of(launches, attempt).filter_map(|(_, p)| p.identity.world_size).max();
-    let mut largest = all.iter().filter(|(_, c)| Some(c.size) == world).map(|(_, c)| c);
+    let mut largest = all.iter().filter(|(_, c)| c.size == world).map(|(_, c)| c);
     let Some(first) = largest.next() else { return false };
     let members: BTreeSet<&ProcessId> = first.came.values().collect();
     largest.any(|other| other.came.values().all(|id| !members.contains(id)))

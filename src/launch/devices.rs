@@ -3,8 +3,10 @@
 //! Owns the two spellings of a device's place on the bus: the driver's, and the number that NCCL prints with a rank.
 //! Names nobody where several processes have a device at that place, as they do on nodes that are not told apart.
 
+use std::collections::BTreeSet;
+
 use super::processes::ProcessId;
-use super::{Launches, Placed};
+use super::{Launches, Placed, only};
 
 /// The captured place of the device that a process gives as its own, as NCCL prints it.
 const OWN: &str = "bus_id";
@@ -27,13 +29,7 @@ pub fn holder(launches: &Launches, index: usize) -> Option<ProcessId> {
         .filter(|other| other.event.setting(OWN).is_some_and(|own| at(own)))
         .map(|other| whose(launches, other))
         .filter(|id| processes.get(*id).may_be_on(node));
-    let mut own: Vec<ProcessId> = own.collect();
-    own.sort_unstable();
-    own.dedup();
-    match own.as_slice() {
-        [only] => Some(*only),
-        _ => None,
-    }
+    only(own.collect::<BTreeSet<ProcessId>>().into_iter())
 }
 
 /// Whose device a line gives: that of the process it tells of, as a table of all ranks does, else of its own.

@@ -104,11 +104,19 @@ pub fn differences(launches: &Launches, attempt: usize) -> Vec<Difference> {
     let mut told: Told<'_> = BTreeMap::new();
     let mut started: BTreeSet<&Arc<str>> = BTreeSet::new();
     // Servers of their own may be set up each in its own way.
-    let shared = launches.of_attempt(attempt).filter(|i| !launches.is_of_one_alone(*i));
-    for placed in shared.filter_map(|index| launches.events.get(index)) {
-        let Some(node) = launches.processes.get(placed.process).place() else {
-            continue;
-        };
+    let shared = |index: &usize| !launches.is_of_one_alone(*index);
+    let placed = || {
+        let events = launches.of_attempt(attempt).filter(shared);
+        let events = events.filter_map(|index| launches.events.get(index));
+        events.filter_map(|placed| Some((launches.processes.get(placed.process).place()?, placed)))
+    };
+    // Most launches have one node, which differs from none.
+    let mut nodes = placed().map(|(node, _)| node);
+    let first = nodes.next();
+    if nodes.all(|node| Some(node) == first) {
+        return Vec::new();
+    }
+    for (node, placed) in placed() {
         for (name, value) in &placed.event.settings {
             if &**name == FIRST {
                 started.insert(node);

@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::Source;
 use super::files::FileHint;
 use super::names::is_node_name;
 use super::processes::Aliases;
+use super::{Source, only};
 use crate::catalog::schema::Role;
 use crate::catalog::{self, Catalog};
 use crate::event::{Event, ExitStatus, InputId, Speaker, Victim};
@@ -116,10 +116,8 @@ fn raylet_hosts(sources: &[Arc<Source>]) -> impl Iterator<Item = (Arc<str>, Arc<
     }
     let heard = || sources.iter().flat_map(|source| &source.harvest.heard);
     machines.retain(|machine, _| heard().any(|h| h.speaker.node.as_ref() == Some(machine)));
-    machines.into_iter().filter_map(|(machine, mut addresses)| {
-        let address = addresses.pop_first()?;
-        addresses.is_empty().then_some((machine, address))
-    })
+    let one = |(machine, addresses): (_, BTreeSet<_>)| Some((machine, only(addresses.into_iter())?));
+    machines.into_iter().filter_map(one)
 }
 
 /// What the lines of a speaker, or its file, call its node.

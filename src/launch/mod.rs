@@ -118,6 +118,12 @@ pub struct Launches {
     by_attempt: Vec<Vec<usize>>,
 }
 
+/// The one that there is; none of several.
+pub fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
+}
+
 impl Launches {
     /// Builds the launches from the sources.
     pub fn build(catalog: &Catalog, sources: &[Arc<Source>]) -> Self {
@@ -267,9 +273,20 @@ impl Launches {
         self.machines.get(attempt).map_or(&[], Vec::as_slice)
     }
 
-    /// Indices of the events of an attempt.
+    /// Indices of the events of an attempt, in order.
     pub fn of_attempt(&self, attempt: usize) -> impl Iterator<Item = usize> + '_ {
-        self.by_attempt.get(attempt).into_iter().flatten().copied()
+        self.own(attempt).iter().copied()
+    }
+
+    /// Indices of the events of an attempt before the one at `index`, the nearest first.
+    pub fn before(&self, attempt: usize, index: usize) -> impl Iterator<Item = usize> + '_ {
+        let own = self.own(attempt);
+        let (before, _) = own.split_at(own.partition_point(|&i| i < index));
+        before.iter().rev().copied()
+    }
+
+    fn own(&self, attempt: usize) -> &[usize] {
+        self.by_attempt.get(attempt).map_or(&[], Vec::as_slice)
     }
 
     /// The events of an attempt, in order.

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Source;
 use super::files::{FileHint, bare, file_of, only_host};
+use super::{Source, only};
 
 /// Which node of a launch a file is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,10 +74,7 @@ fn place(source: &Source) -> Option<Place<'_>> {
         let stated = settings().filter(|(name, _)| &**name == wanted);
         stated.map(|(_, value)| &**value).collect()
     };
-    let one = |wanted: &str| {
-        let values = values(wanted);
-        values.first().copied().filter(|_| values.len() == 1)
-    };
+    let one = |wanted: &str| only(values(wanted).into_iter());
     let count = |wanted: &str| one(wanted)?.parse::<u32>().ok();
     if only_host(source).is_some() {
         return None;

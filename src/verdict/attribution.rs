@@ -192,7 +192,5 @@ fn complete(launches: &mut Launches, failures: &[Failure], root: usize) {
 }
 
 fn only(ids: BTreeSet<ProcessId>) -> Option<ProcessId> {
-    let mut ids = ids.into_iter();
-    let first = ids.next();
-    first.filter(|_| ids.next().is_none())
+    crate::launch::only(ids.into_iter())
 }

@@ -105,6 +105,7 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
     let news = ready::news(catalog, launches, &ready);
     let served = ready::told_later(catalog, launches, attempt);
     let offline = ready::offline(catalog, launches, attempt, &news);
+    let own_names = strangers::OwnNames::default();
     let indices: Vec<usize> = launches.of_attempt(attempt).collect();
     let role = |index: &usize| Launches::role(catalog, &launches.events.get(*index)?.event);
     let stops: Vec<usize> = indices
@@ -142,7 +143,7 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
             || failure.retried && went_on(catalog, launches, attempt, index, 0.0)
             || grace.is_some_and(|seconds| went_on(catalog, launches, attempt, index, seconds))
             || preamble::outlived(catalog, launches, attempt, &placed, &failure)
-            || strangers::is_of_another(catalog, launches, &placed.event);
+            || own_names.tell_another(catalog, launches, &placed.event);
         phase::place(catalog, launches, attempt, index, &placed, &mut failure);
         failures.push(failure);
     }
@@ -485,7 +486,8 @@ fn victim_of(catalog: &Catalog, launches: &Launches, index: usize, placed: &Plac
         Some("kernel") if victim.node.is_none() => {
             victim.node = launches.processes.observed_node(placed.process).cloned();
             // One that no process is named with is of the rank that has it.
-            if let Some(holder) = devices::holder(launches, index).filter(|_| !victim.is_named()) {
+            let unnamed = !victim.is_named();
+            if let Some(holder) = unnamed.then(|| devices::holder(launches, index)).flatten() {
                 let holder = launches.processes.get(holder);
                 (victim.pid, victim.rank) = (holder.pid, holder.rank);
                 victim.node = victim.node.or_else(|| holder.node.clone());

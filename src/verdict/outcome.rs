@@ -44,6 +44,10 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
     // What Ray forwards may have been caught, unless it names a mechanism and is the last that the log holds.
     let last = launches.of_attempt(attempt).last();
     let stands = |f: &Failure| !f.unproven || f.worth == Worth::Strong && Some(f.event) == last;
+    let up = || match sockets_despite_ib(launches, attempt) {
+        Some(_) => Outcome::Degraded,
+        None => Outcome::Healthy,
+    };
     if !ready.is_empty() {
         let asked = open().find(|f| f.after_ready && is_request_to_end(f)).map(|f| f.event);
         let end = [asked, shutdown(launches, &stops, &ready)].into_iter().flatten().min();
@@ -58,10 +62,10 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
             Outcome::Failed
         } else if end.is_some() {
             Outcome::Stopped
-        } else if role_at(Role::Degraded).next().is_some() || sockets_despite_ib(launches, attempt).is_some() {
+        } else if role_at(Role::Degraded).next().is_some() {
             Outcome::Degraded
         } else {
-            Outcome::Healthy
+            up()
         };
     }
     let asked = open().find(|f| f.worth >= Worth::Weak).filter(|f| is_request_to_end(f));
@@ -87,10 +91,7 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
         return Outcome::Stopped;
     }
     if ready::works(catalog, launches, attempt) {
-        return match sockets_despite_ib(launches, attempt) {
-            Some(_) => Outcome::Degraded,
-            None => Outcome::Healthy,
-        };
+        return up();
     }
     let launched = engine_speaks(catalog, launches, attempt);
     let at_work = |i| {
@@ -114,18 +115,20 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
 pub fn sockets_despite_ib(launches: &Launches, attempt: usize) -> Option<usize> {
     let event = |i: usize| launches.events.get(i).map(|p| &p.event);
     let says = |i: usize, name: &str| event(i).and_then(|e| e.setting(name)).map(|v| &**v);
-    let all = || launches.of_attempt(attempt);
-    let nodes: BTreeSet<&Arc<str>> = launches
-        .processes
-        .all()
-        .iter()
-        .filter_map(|p| p.node.as_ref())
-        .collect();
-    let told = || all().any(|i| says(i, "nodes").is_some_and(|n| n != "1"));
-    let found = all().any(|i| says(i, "nccl_ib_devices").is_some()) && (nodes.len() > 1 || told());
-    let other = all().any(|i| says(i, "nccl_network").is_some_and(|n| n != "Socket"));
-    let mut all = all();
-    all.find(|&i| found && !other && says(i, "nccl_network") == Some("Socket"))
+    let any = |name: &str, wanted: &dyn Fn(&str) -> bool| {
+        let mut all = launches.of_attempt(attempt);
+        all.find(|&i| says(i, name).is_some_and(wanted))
+    };
+    let nodes = || -> BTreeSet<&Arc<str>> {
+        let all = launches.processes.all().iter();
+        all.filter_map(|p| p.node.as_ref()).collect()
+    };
+    // Nearly no log gets past the first question.
+    let sockets = any("nccl_network", &|network| network == "Socket")?;
+    let other = any("nccl_network", &|network| network != "Socket").is_some();
+    let found = !other && any("nccl_ib_devices", &|_| true).is_some();
+    let several = || nodes().len() > 1 || any("nodes", &|n| n != "1").is_some();
+    (found && several()).then_some(sockets)
 }
 
 /// Whether any process is told to begin a phase after an event.

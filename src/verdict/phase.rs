@@ -174,8 +174,7 @@ fn behind_marker(
         let signature = launches.signature(catalog, i).filter(|_| own)?;
         (signature.def.role == Role::Phase).then_some(signature)
     };
-    let before = launches.of_attempt(attempt).take_while(|i| *i < index);
-    before.filter_map(marker).last()?.def.oom.clone()
+    launches.before(attempt, index).find_map(marker)?.def.oom.clone()
 }
 
 /// The phase of the furthest process, where it is beyond that of the one who only heard of the failure, or whose wait for

@@ -3,7 +3,8 @@
 //! Owns the test whether a name is another's, whether the launch went on behind a line that names none of its
 //! processes, and whose death a count of the dead of one node means. Never says which failure is the root.
 
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::causality::is_request_to_end;
@@ -22,26 +23,37 @@ use crate::launch::processes::{ProcessId, ProcessRole};
 /// on the one that is gone has run out.
 const LIVES_ON: f64 = 60.0;
 
-/// Whether a supervisor tells of another unit or container than that of the launch, of which one is known.
-pub fn is_of_another(catalog: &Catalog, launches: &Launches, event: &Event) -> bool {
-    let observer = catalog
-        .signature(event.signature)
-        .is_some_and(|s| s.def.tells_of_others());
-    let Some(label) = event.victim.label.as_ref().filter(|_| observer) else {
-        return false;
-    };
-    if let Some(name) = unit(label) {
-        let told = || launches.events.iter().filter_map(|p| p.event.victim.label.as_deref());
-        return !is_unit_of_launches(name) && told().filter_map(unit).any(is_unit_of_launches);
+/// By what names supervisors know the launch. Nearly no log needs them, and they take a look at all of its events.
+#[derive(Default)]
+pub struct OwnNames {
+    /// Whether a unit is told of that is named for what runs in a launch.
+    has_unit: OnceCell<bool>,
+    /// The services in whose containers an engine speaks.
+    services: OnceCell<BTreeSet<String>>,
+}
+
+impl OwnNames {
+    /// Whether a supervisor tells of another unit or container than that of the launch, of which one is known.
+    pub fn tell_another(&self, catalog: &Catalog, launches: &Launches, event: &Event) -> bool {
+        let observer = catalog
+            .signature(event.signature)
+            .is_some_and(|s| s.def.tells_of_others());
+        let Some(label) = event.victim.label.as_ref().filter(|_| observer) else {
+            return false;
+        };
+        if let Some(name) = unit(label) {
+            let told = || launches.events.iter().filter_map(|p| p.event.victim.label.as_deref());
+            let has_unit = || told().filter_map(unit).any(is_unit_of_launches);
+            return !is_unit_of_launches(name) && *self.has_unit.get_or_init(has_unit);
+        }
+        let services = self.services.get_or_init(|| {
+            let engines = launches.events.iter().filter(|p| is_engines(catalog, &p.event));
+            let containers = engines.filter_map(|p| p.event.speaker.container.as_deref());
+            containers.map(|own| service(own).to_owned()).collect()
+        });
+        // A service that has not come to say a word may be one more of the same.
+        !services.is_empty() && !services.contains(service(label))
     }
-    let engines: BTreeSet<&str> = launches
-        .events
-        .iter()
-        .filter(|p| is_engines(catalog, &p.event))
-        .filter_map(|p| p.event.speaker.container.as_deref())
-        .collect();
-    // A service that has not come to say a word may be one more of the same.
-    !engines.is_empty() && !engines.iter().any(|own| service(own) == service(label))
 }
 
 /// The name of a service without the number of its container.
@@ -75,7 +87,10 @@ pub fn settle(catalog: &Catalog, launches: &Launches, attempt: usize, failures: 
         .of_attempt(attempt)
         .filter(|&i| launches.signature(catalog, i).is_some_and(|s| s.def.answers))
         .collect();
-    let untied = |f: &Failure| !f.survived && is_untied(catalog, launches, f);
+    let untied: Vec<bool> = failures
+        .iter()
+        .map(|f| !f.survived && is_untied(catalog, launches, f))
+        .collect();
     let answered = |f: &Failure, seconds: f64| {
         let own = || answers.iter().filter(|&&a| !launches.of_other_servers(f.event, a));
         let now = launches.moment(f.event);
@@ -90,20 +105,15 @@ pub fn settle(catalog: &Catalog, launches: &Launches, attempt: usize, failures: 
         f.after_ready && victim && matches!(f.cause.as_deref(), Some("cuda.illegal-access" | "cuda.launch-failure"))
     };
     let again = |f: &Failure| f.retried && f.worth <= Worth::Weak && f.traceback.is_some();
-    let ends = |f: &Failure| !f.survived && (f.fatal || f.worth == Worth::Carrier) && !untied(f);
-    let over: Vec<usize> = (0..failures.len())
-        .filter(|&i| {
-            let ended = failures.iter().skip(i + 1).any(ends);
-            failures
-                .get(i)
-                .filter(|f| untied(f))
-                .is_some_and(|f| answered(f, LIVES_ON) || !ended && (answered(f, 0.0) || fault(f) || again(f)))
-        })
-        .collect();
-    for index in over {
-        if let Some(failure) = failures.get_mut(index) {
-            failure.survived = true;
-        }
+    let ends = |(f, untied): (&Failure, &bool)| !f.survived && (f.fatal || f.worth == Worth::Carrier) && !untied;
+    let last_end = failures.iter().zip(&untied).rposition(ends);
+    let over = |(i, (f, untied)): (usize, (&Failure, &bool))| {
+        let ended = || last_end.is_some_and(|end| end > i);
+        *untied && (answered(f, LIVES_ON) || !ended() && (answered(f, 0.0) || fault(f) || again(f)))
+    };
+    let over: Vec<bool> = failures.iter().zip(&untied).enumerate().map(over).collect();
+    for (failure, over) in failures.iter_mut().zip(over) {
+        failure.survived |= over;
     }
 }
 
@@ -183,18 +193,21 @@ pub fn excuse_swept(catalog: &Catalog, launches: &Launches, failures: &mut [Fail
         worker && banner && f.exit == Some(ExitStatus::Signal(15)) && !f.survived
     };
     let all: BTreeSet<ProcessId> = failures.iter().filter(|f| swept(f)).map(|f| f.process).collect();
-    let stamp = |f: &Failure| -> Option<u64> {
-        let event = &launches.events.get(f.event)?.event;
-        event.setting("signal_at")?.parse().ok()
-    };
-    let at = |of: &Failure| {
-        failures
-            .iter()
-            .filter(|f| f.process == of.process)
-            .filter_map(stamp)
-            .min()
-    };
+    if all.is_empty() {
+        return;
+    }
+    // When the first signal came to each process.
+    let mut first: BTreeMap<ProcessId, u64> = BTreeMap::new();
+    for failure in failures.iter() {
+        let event = launches.events.get(failure.event).map(|p| &p.event);
+        let stamp = event.and_then(|e| e.setting("signal_at")?.parse::<u64>().ok());
+        if let Some(stamp) = stamp {
+            let first = first.entry(failure.process).or_insert(stamp);
+            *first = stamp.min(*first);
+        }
+    }
     let failed = |f: &Failure, sign: &Failure| {
+        let at = |f: &Failure| first.get(&f.process);
         let later = at(f).zip(at(sign)).is_some_and(|(own, signal)| own > signal);
         let own = f.worth >= Worth::Weak && !is_request_to_end(f) && !f.foreign && !f.survived;
         own && !all.contains(&f.process) && f.process != sign.process && !later

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::super::names::is_of_launches;
-use super::super::{Source, links};
+use super::super::{Source, links, only};
 use super::{Process, ProcessId, ProcessRole, Processes, Teller, bare_label, executor_rank, same_label};
 use crate::catalog::Catalog;
 use crate::event::{Coords, Event, Victim};
@@ -442,9 +442,4 @@ fn take(kept: &mut Process, gone: Process) {
         (Some(a), Some(b)) => Some(if before(&a, &b) { b } else { a }),
         (a, b) => a.or(b),
     };
-}
-
-fn only(mut found: impl Iterator<Item = usize>) -> Option<usize> {
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
 }
