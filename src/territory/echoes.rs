@@ -26,7 +26,7 @@ pub(super) struct Echoes {
     forms: Forms<u32>,
     /// Where the mark ended in the last line; most lines of a log are alike in this.
     behind_mark: usize,
-    /// Room for a line and a word behind it.
+    /// Room for a line behind its mark, and for a word more.
     masked: [u8; LONGEST + WORD],
 }
 
@@ -78,15 +78,27 @@ impl Echoes {
         if !marked {
             self.behind_mark = memmem::find(line, MARK)? + MARK.len();
         }
-        self.masked.get_mut(..line.len())?.copy_from_slice(line);
-        // Whole words of the processor's, also over the end.
-        let (words, _) = self.masked.get_mut(self.behind_mark..)?.as_chunks_mut::<WORD>();
-        for word in words.iter_mut().take((line.len() - self.behind_mark).div_ceil(WORD)) {
-            for byte in word {
-                *byte = if byte.is_ascii_digit() { b'0' } else { *byte };
-            }
+        // From the line to the room in whole words of the processor's, the last one up to the end of the line: what is
+        // written in other pieces than it is read in waits for itself.
+        let (head, tail) = line.split_at(self.behind_mark);
+        let (words, _) = tail.as_chunks();
+        let (room, _) = self.masked.as_chunks_mut();
+        let mut places = room.iter_mut();
+        for (word, place) in words.iter().zip(&mut places) {
+            mask(word, place);
         }
-        Some(xxh3_64(self.masked.get(..line.len())?))
+        mask(line.last_chunk()?, places.next()?);
+        let masked = self.masked.get(..(words.len() + 1) * WORD)?;
+        Some(xxh3_64_with_seed(masked, xxh3_64(head) ^ line.len() as u64))
+    }
+}
+
+/// Writes a word with a nought for each digit.
+#[inline]
+fn mask(word: &[u8; WORD], place: &mut [u8; WORD]) {
+    *place = *word;
+    for byte in place {
+        *byte = if byte.is_ascii_digit() { b'0' } else { *byte };
     }
 }
 

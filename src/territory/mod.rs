@@ -245,8 +245,13 @@ impl Walk {
                 filled += 1;
             }
             whole |= filled > 0;
-            for (line, key) in next.into_iter().take(filled) {
-                let Some(voice) = self.echo(line, key) else {
+            // All are looked up before the first is noted, so that no look waits for the table but the first.
+            let mut voices = [None; TOGETHER];
+            for ((line, key), voice) in next.iter().zip(&mut voices).take(filled) {
+                *voice = self.echo(line, *key);
+            }
+            for ((line, _), voice) in next.iter().zip(&voices).take(filled) {
+                let Some(voice) = *voice else {
                     break 'all;
                 };
                 let shown = voice.shown(line);
