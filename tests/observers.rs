@@ -173,6 +173,22 @@ fn a_count_of_the_dead_of_a_node_is_of_whom_the_log_tells_there() {
     }
     let elsewhere = report(&format!("{start}{JOINED}{}{ACTOR_DIED}", counted(1, 0, "10.0.0.7")));
     assert_eq!(cause(&elsewhere), Some("ray.worker-died"), "another node's dead");
+    // Two dead of the node, and one of another: the count is still of these.
+    let joined = |pid: u32, rank: u32, ip: &str| {
+        format!(
+            "(EngineCore_DP0 pid=202) (RayWorkerWrapper pid={pid}, ip={ip}) INFO 11-20 10:00:35 [parallel_state.py:1208] rank {rank} in world size 4 is assigned as DP rank 0, PP rank 0, TP rank {rank}, EP rank {rank}\n"
+        )
+    };
+    let died = |pid: u32, ip: &str| ACTOR_DIED.replace("709", &pid.to_string()).replace("10.0.0.2", ip);
+    let several = report(&format!(
+        "{start}{JOINED}{}{}{}{ACTOR_DIED}{}{}",
+        joined(710, 2, "10.0.0.2"),
+        joined(811, 3, "10.0.0.3"),
+        counted(2, 0, "10.0.0.2"),
+        died(710, "10.0.0.2"),
+        died(811, "10.0.0.3"),
+    ));
+    assert_eq!(cause(&several), Some("host-mem.ray-monitor"));
 }
 
 #[test]

@@ -15,9 +15,9 @@ use crate::catalog::Catalog;
 use crate::catalog::schema::Role;
 use crate::catalog::structure::{Origin, Structure};
 use crate::event::{Event, ExitStatus, Fact, TracebackKind};
-use crate::launch::Launches;
 use crate::launch::names::{is_unit_of_launches, unit};
 use crate::launch::processes::{ProcessId, ProcessRole};
+use crate::launch::{Launches, only};
 
 /// Seconds that a server can answer requests for which has lost a process: what was under way is finished, and no wait
 /// on the one that is gone has run out.
@@ -165,8 +165,8 @@ pub fn name_the_counted(catalog: &Catalog, launches: &mut Launches, attempt: usi
                 None => {}
             }
         }
-        let mut here = here.into_iter();
-        let victim = here.next().filter(|_| here.next().is_none());
+        let strange = elsewhere && here.is_empty();
+        let victim = only(here.into_iter());
         let Some(failure) = failures.get_mut(index) else {
             continue;
         };
@@ -175,7 +175,7 @@ pub fn name_the_counted(catalog: &Catalog, launches: &mut Launches, attempt: usi
             if let Some(placed) = launches.events.get(failure.event).cloned() {
                 phase::place(catalog, launches, attempt, failure.event, &placed, failure);
             }
-        } else if elsewhere && here.len() == 0 {
+        } else if strange {
             (failure.worth, failure.foreign) = (Worth::Weak.min(failure.worth), true);
         }
     }
