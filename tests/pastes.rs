@@ -371,20 +371,40 @@ fn what_a_library_s_class_does_not_have_is_a_matter_of_versions_and_what_a_model
     );
 }
 
-/// A loading that fails, with `error` as its last line and `below` right under it.
-fn failed_load(error: &str, below: &str) -> Report {
-    report(&format!(
-        "\
-INFO 08-02 09:00:25 [core.py:114] Initializing a V1 LLM engine (v0.8.5) with config: model='x/y', dtype=torch.bfloat16
-Traceback (most recent call last):
-  File \"/opt/venv/bin/vllm\", line 10, in <module>
-    sys.exit(main())
-  File \"/opt/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_worker.py\", line 1912, in load_model
-    foo()
-{error}
-{below}
-"
-    ))
+/// The lines with a prefix before each.
+fn prefixed(prefix: &str, lines: &str) -> String {
+    lines.lines().map(|line| format!("{prefix}{line}\n")).collect()
+}
+
+/// A loading that fails with `error`, whose traceback an engine prints with a record's header before each line, or before
+/// the first one only, or with none, and `below` right under it. With the form and the line of the exception.
+fn failed_loads(error: &str, below: &str) -> [(&'static str, u64, Report); 4] {
+    let frames = "  File \"/opt/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_worker.py\", line 1912, in load_model\n    \
+                  foo()\n";
+    let traceback = format!("Traceback (most recent call last):\n{frames}{error}");
+    let vllm = "(EngineCore pid=20) INFO 08-02 09:00:25 [core.py:114] Initializing a V1 LLM engine (v0.8.5) with config: \
+                model='x/y', dtype=torch.bfloat16";
+    let record = prefixed("(EngineCore pid=20) ERROR 08-02 09:01:25 [core.py:708] ", &traceback);
+    let sglang = "[2026-03-03 08:15:31] server_args=ServerArgs(model_path='x/y', tp_size=1, mem_fraction_static=0.88)";
+    let head = format!("[2026-03-03 08:16:27 TP0] Scheduler hit an exception: {traceback}");
+    let ranks = prefixed("[rank0]: ", &format!("{traceback}\n{below}"));
+    [
+        ("raw", 5, report(&format!("{vllm}\n{traceback}\n{below}\n"))),
+        ("a record", 5, report(&format!("{vllm}\n{record}{below}\n"))),
+        ("a header above", 5, report(&format!("{sglang}\n{head}\n{below}\n"))),
+        ("torch's prefix", 5, report(&format!("{vllm}\n{ranks}"))),
+    ]
+}
+
+/// Expects of a loading that fails so, however it is printed, this cause, stated this many lines below the exception line.
+fn assert_fails(error: &str, below: &str, right: &str, down: u64) {
+    for (form, line, report) in failed_loads(error, below) {
+        assert_eq!(
+            (cause(&report), root_line(&report)),
+            (right, line + down),
+            "{form}\n{error}\n{below}"
+        );
+    }
 }
 
 #[test]
@@ -414,8 +434,7 @@ fn what_stands_right_below_an_exception_is_no_part_of_what_it_says() {
     ];
     for (error, right) in errors {
         for line in below {
-            let report = failed_load(error, line);
-            assert_eq!((cause(&report), root_line(&report)), (right, 7), "{error}\n{line}");
+            assert_fails(error, line, right, 0);
         }
     }
 }
@@ -426,6 +445,101 @@ fn what_an_exception_announces_below_its_first_line_is_what_it_says() {
                ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.\n\
                Last error:\n\
                Error while creating shared memory segment /dev/shm/nccl-v2jS20 (size 9637888)";
-    let report = failed_load(shm, "");
-    assert_eq!((cause(&report), root_line(&report)), ("nccl.shm", 10));
+    assert_fails(shm, "", "nccl.shm", 3);
+    let below = "Last error:\nError while creating shared memory segment /dev/shm/nccl-v2jS20 (size 9637888)";
+    assert_fails("RuntimeError: Internal check failed.", below, "nccl.shm", 2);
+}
+
+#[test]
+fn what_a_build_printed_is_what_its_exception_says() {
+    let build = "RuntimeError: Error building extension 'moe': [1/2] /usr/local/cuda/bin/nvcc -c moe.cu -o moe.cuda.o";
+    let flashinfer = "RuntimeError: Ninja build failed. Ninja output:";
+    let captured = "RuntimeError: ninja exited with status 1\nstdout:";
+    let printed = [
+        (
+            "a.cpp:1:10: fatal error: Python.h: No such file or directory\n    1 | #include <Python.h>",
+            "env.compiler",
+        ),
+        (
+            "nvcc fatal   : Unsupported gpu architecture 'compute_121a'",
+            "cuda.toolkit-mismatch",
+        ),
+        (
+            "/usr/bin/ld: cannot find -lcudart: No such file or directory",
+            "env.compiler",
+        ),
+        ("/bin/sh: 1: /usr/local/cuda/bin/nvcc: not found", "env.compiler"),
+        (
+            "fatal error: error writing to /tmp/ccX.s: No space left on device",
+            "env.disk-full",
+        ),
+    ];
+    let failed = "FAILED: [code=1] moe.cuda.o\n/usr/local/cuda/bin/nvcc -c moe.cu -o moe.cuda.o";
+    let stopped = "ninja: build stopped: subcommand failed.";
+    let warned = "moe.cu(3): warning #177-D: variable \"x\" was declared but never referenced\n    int x;\n        ^\n\n\
+                  Remark: The warnings can be suppressed with \"-diag-suppress <warning-number>\"\n";
+    for (line, right) in printed {
+        for (error, down) in [(build, 3), (flashinfer, 3), (captured, 4)] {
+            assert_fails(&format!("{error}\n{failed}\n{line}\n{stopped}"), "", right, down);
+        }
+        assert_fails(&format!("{build}\n{failed}\n{warned}\n{line}\n{stopped}"), "", right, 9);
+    }
+    let killed = format!("{build}\n{failed}\nKilled\n{stopped}");
+    assert_fails(&killed, "", "host-mem.oom-killer", 3);
+    let unknown = format!("{build}\n{failed}\n{stopped}");
+    let below = "With the other compiler I get CUDA out of memory instead.";
+    assert_fails(&unknown, below, "env.kernel-compile", 0);
+}
+
+#[test]
+fn what_a_compiler_or_a_loader_says_right_below_an_exception_is_what_it_says() {
+    let printed = [
+        (
+            "nvcc fatal   : Unsupported gpu architecture 'compute_121a'",
+            "cuda.toolkit-mismatch",
+        ),
+        (
+            "/usr/bin/ld: cannot find -lcuda: No such file or directory",
+            "env.compiler",
+        ),
+        (
+            "/opt/venv/lib/vllm/_C.abi3.so: undefined symbol: _ZN3c104cuda9SetDeviceEab",
+            "env.abi",
+        ),
+        (
+            "libcudart.so.12: cannot open shared object file: No such file or directory",
+            "env.shared-lib",
+        ),
+        (
+            "CUDA error: no kernel image is available for execution on the device",
+            "cuda.no-kernel-image",
+        ),
+    ];
+    for (line, right) in printed {
+        assert_fails("RuntimeError: Failed to load the extension.", line, right, 1);
+    }
+}
+
+#[test]
+fn a_line_that_a_terminal_broke_goes_on_and_one_that_is_only_long_does_not() {
+    let long =
+        "ValueError: the planes of the experts could not be split over the devices of this node as they were cut";
+    let below = "with another checkpoint I see CUDA out of memory instead.";
+    assert_fails(long, below, "unknown.exception", 0);
+    assert_fails(long, &below.replace("with", "With"), "unknown.exception", 0);
+    // No line is longer, and another one ends in the same column.
+    let log = |below: &str| {
+        let width = long.chars().count();
+        report(&format!(
+            "INFO 08-02 09:00:25 [core.py:114] Initializing a V1 LLM engine (v0.8.5)\n{:=<width$}\n\
+             Traceback (most recent call last):\n  File \"/opt/vllm/v1/worker/gpu_worker.py\", line 9, in load_model\n{long}\n\
+             {below}\n",
+            ""
+        ))
+    };
+    assert_eq!(cause(&log("short: CUDA out of memory.")), "gpu-oom.weights");
+    assert_eq!(
+        cause(&log("With others I see CUDA out of memory instead.")),
+        "unknown.exception"
+    );
 }

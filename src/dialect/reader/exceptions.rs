@@ -11,7 +11,9 @@ use crate::catalog::matcher::{Hit, Signature, Text};
 use crate::catalog::schema::Role;
 use crate::catalog::{self, Catalog, Strength};
 use crate::dialect::ray_carrier;
-use crate::dialect::traceback::{Block, RawException, RawFrame, Shape, certain, exception_line, looks_like_error};
+use crate::dialect::traceback::{
+    Block, Printed, RawException, RawFrame, Shape, certain, exception_line, looks_like_error,
+};
 use crate::event::{Event, Exception, Fact, Frame, Place, Traceback, TracebackKind, Victim};
 
 /// Look-ups of quoted texts within quoted texts.
@@ -116,6 +118,7 @@ impl Reader<'_> {
             place: opened_at,
             speaker,
             grave,
+            ..
         } = block.opener;
         let left = match self.newest_first {
             true => block.last_line.saturating_sub(1),
@@ -130,7 +133,7 @@ impl Reader<'_> {
                 frames = shared(raw.frames);
                 continue;
             }
-            let Some((exception, found)) = self.exception(raw, block.logged) else {
+            let Some((exception, found)) = self.exception(raw) else {
                 continue;
             };
             chain.push(exception);
@@ -211,10 +214,11 @@ impl Reader<'_> {
         rows.find(near).map_or_else(Victim::default, |e| e.victim.clone())
     }
 
-    pub(super) fn exception(&self, raw: RawException<Mark>, logged: bool) -> Option<(Exception, Captured)> {
+    pub(super) fn exception(&self, raw: RawException<Mark>) -> Option<(Exception, Captured)> {
         let place = raw.lines.first().map(|(_, mark)| mark.place.clone())?;
         let mut message = String::new();
         let mut starts = Vec::with_capacity(raw.lines.len());
+        let mut printed: Vec<Printed> = raw.lines.iter().map(|(_, mark)| mark.printed).collect();
         for (i, (line, mark)) in raw.lines.iter().enumerate() {
             if i > 0 {
                 message.push('\n');
@@ -228,6 +232,7 @@ impl Reader<'_> {
             let text = message.get(at..).unwrap_or_default().to_owned();
             message.truncate(at);
             starts.drain(..line.min(starts.len()));
+            printed.drain(..line.min(printed.len()));
             let taken = message.len();
             for (start, _) in &mut starts {
                 *start = start.saturating_sub(taken);
@@ -236,8 +241,7 @@ impl Reader<'_> {
         }
         let place = starts.first().map_or(place, |(_, p)| (*p).clone());
         let joined = [message.replace('\n', ""), message.replace('\n', " ")];
-        // What a logger printed as one record is one message.
-        let sure = if logged { message.len() } else { certain(&message) };
+        let sure = certain(&message, &printed);
         let hit = self.find_exception(&kind, &message, &joined, sure);
         let mut stated_at = place.clone();
         let (mut signature, mut captured, mut forwarded, mut told_phase) = (None, Captured::default(), false, None);

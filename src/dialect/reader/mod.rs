@@ -4,6 +4,7 @@
 //! kept. Never opens a file and never knows what came before in another source.
 
 mod context;
+mod edge;
 mod exceptions;
 mod found;
 mod keys;
@@ -16,6 +17,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use self::context::Context;
+use self::edge::Edge;
 use self::found::Found;
 use self::keys::key_of;
 pub use self::known::{Quiet, Said};
@@ -23,7 +25,7 @@ use self::speakers::MAX_SPEAKERS;
 use self::subject::Subject;
 use super::header::{self, Header, Level};
 use super::kept::{self, Kept};
-use super::traceback::{Assembler, Block, Foretold, Known, Line, Taken, exception_line, looks_like_error};
+use super::traceback::{Assembler, Block, Foretold, Known, Line, Printed, Taken, exception_line, looks_like_error};
 use crate::catalog::Catalog;
 use crate::catalog::captures::Identity;
 use crate::catalog::schema::{self, Role};
@@ -115,6 +117,7 @@ pub struct Reader<'c> {
     /// Whose traceback the next line begins, as the line before it says.
     announced: Option<Announced>,
     context: Context,
+    edge: Edge,
     last_stamp: Option<Stamp>,
     lines: u64,
     /// Events that were not worth keeping.
@@ -158,6 +161,7 @@ struct Mark {
     speaker: usize,
     /// Whether its logger, if it has one, calls it an error.
     grave: bool,
+    printed: Printed,
 }
 
 impl<'c> Reader<'c> {
@@ -186,6 +190,7 @@ impl<'c> Reader<'c> {
             intro: None,
             announced: None,
             context: Context::default(),
+            edge: Edge::default(),
             last_stamp: None,
             lines: 0,
             repeated: 0,
@@ -205,6 +210,7 @@ impl<'c> Reader<'c> {
         self.lines = self.lines.max(record.line);
         self.context
             .give(&mut self.events, record.line, record.shown.as_bytes());
+        self.edge.note(&record.shown);
         let head = header::parse(&record.text);
         let speaker = self.speaker(record, &head);
         let stamp = record.stamp.clone().or_else(|| head.stamp.clone());
@@ -347,6 +353,10 @@ impl<'c> Reader<'c> {
             logged: head.logged,
         };
         let (input, time) = (self.input, self.last_stamp.clone());
+        let printed = Printed {
+            logged: head.logged,
+            full: self.edge.reached(),
+        };
         let is_head = message.trim_end().ends_with("Traceback (most recent call last):");
         let speaker = self
             .announced_speaker(record.line, key, is_head && bare)
@@ -359,6 +369,7 @@ impl<'c> Reader<'c> {
             speaker,
             // What a logger puts at a lower level it may have handled.
             grave: head.level.is_none_or(|level| level >= Level::Error),
+            printed,
         };
         // A head behind a message of its own, `Scheduler hit an exception: Traceback …`, needs no other announcement.
         let announced = is_head && message.trim_start().starts_with("Traceback");

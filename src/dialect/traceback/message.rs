@@ -11,8 +11,53 @@ const LONG_REPORTS: &[&str] = &["running low on memory"];
 /// How messages begin that have paragraphs: an HTTP status first, below it what the model hub says of it.
 const PARAGRAPHS: &[&str] = &[" Client Error", " Server Error"];
 
-/// What a message holds whose further lines say why: pydantic's, torch's of an NCCL error, one that has details.
-const ANNOUNCING: &[&str] = &[" validation error", "NCCL error in: ", " the following "];
+/// What a message holds whose further lines say why: pydantic's, torch's of an NCCL error, one that has details, and
+/// torch's of an extension, whose build has the first line of its output there already.
+const ANNOUNCING: &[&str] = &[
+    " validation error",
+    "NCCL error in: ",
+    " the following ",
+    "Error building extension '",
+];
+
+/// What names, at the head or the end of a line of its own, what a command or a library printed.
+const LABELS: &[&str] = &["stdout:", "stderr:", "last error:"];
+
+/// The last line of a build that failed.
+const BUILD_STOPPED: &str = "ninja: build stopped";
+
+/// Programs that build and load code, as they name themselves at the head of their lines.
+const TOOLS: &[&str] = &[
+    "nvcc",
+    "ptxas",
+    "cicc",
+    "fatbinary",
+    "nvlink",
+    "hipcc",
+    "gcc",
+    "g++",
+    "cc",
+    "c++",
+    "cc1",
+    "cc1plus",
+    "clang",
+    "clang++",
+    "ld",
+    "ld.lld",
+    "ld.gold",
+    "lld",
+    "collect2",
+    "ninja",
+    "cmake",
+    "make",
+    "sh",
+];
+
+/// Ends of the names of files that such programs speak of.
+const CODE: &[&str] = &[".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".o", ".so"];
+
+/// How CUDA's own text begins where a library puts it below its own.
+const CUDA: &str = "CUDA error: ";
 
 /// How the lines begin that torch puts below a CUDA error.
 const HINTS: &[&str] = &[
@@ -24,9 +69,6 @@ const HINTS: &[&str] = &[
 
 /// Lines of a message that has paragraphs.
 const PARAGRAPH_LINES: usize = 8;
-
-/// Characters from which a line that ends in the middle of a sentence may have been broken by a terminal.
-const WRAPPED: usize = 50;
 
 /// Types whose text is the `repr` of one value: a line and no more.
 const ONE_LINE: &[&str] = &["KeyError", "KeyboardInterrupt"];
@@ -40,6 +82,15 @@ pub enum Known {
     Noise,
     /// As a message of its own, wherever it stands.
     Own,
+}
+
+/// How a line of a message was printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Printed {
+    /// With the header of a logger's record.
+    pub logged: bool,
+    /// Up to the edge of a terminal, as far as the lines above it show where that is.
+    pub full: bool,
 }
 
 /// Whether the exception line says all that there is: a type without a message, or one whose message is one value.
@@ -64,9 +115,11 @@ pub(super) fn is_over<P>(lines: &[(String, P)], text: &str, logged: bool, known:
     }
     let paragraphs = lines.len() < PARAGRAPH_LINES && lines.first().is_some_and(|(l, _)| holds(l, PARAGRAPHS));
     let own = known == Known::Own && !(trimmed == "Killed" && in_build(lines));
-    let opened = lines.iter().any(|(l, _)| opens(l));
+    let opened = lines.iter().fold(false, |open, (l, _)| announces(l, open));
     let another = !logged && !is_hint(trimmed) && (known == Known::Noise || begins_another(text));
-    own || blank && !text.starts_with(' ') && !paragraphs || !opened && another
+    // A compiler parts what it says by blank lines.
+    let parted = blank && !text.starts_with(' ') && !paragraphs && !in_build(lines);
+    own || parted || !opened && another
 }
 
 /// Whether a line begins something else wherever it stands: another exception, a warning of Python's, the prompt of a
@@ -77,39 +130,76 @@ pub(super) fn begins_another(text: &str) -> bool {
     dots || is_warning(text) || is_prompt(text) || exception_line(text).is_some_and(|(kind, _)| looks_like_error(kind))
 }
 
-/// The bytes at the head of a message, its lines joined by `\n`, that surely belong to it: the first line, what is
-/// indented below it, what a line announces by its last sign, and what a terminal may have broken off.
-pub fn certain(message: &str) -> usize {
-    let (mut end, mut before) = (0, None);
-    for line in message.split('\n') {
-        let belongs = match before {
-            None => true,
-            Some(before) => {
-                let own = line.trim().is_empty() || line.starts_with([' ', '\t']) || is_hint(line);
-                own || opens(before) || is_broken_off(before)
-            }
-        };
+/// The bytes at the head of a message, its lines joined by `\n`, that surely belong to it: the first line, what stands in
+/// one record of a logger with it, what is indented below it, what a line announces, what a compiler, linker or loader
+/// says, and what a terminal broke off. `printed` holds how each line was printed.
+pub fn certain(message: &str, printed: &[Printed]) -> usize {
+    let (mut end, mut announced, mut before) = (0, false, None);
+    for (i, line) in message.split('\n').enumerate() {
+        let printed = printed.get(i).copied().unwrap_or_default();
+        let belongs = before.is_none_or(|before: Printed| {
+            let own = line.trim().is_empty() || line.starts_with([' ', '\t']) || is_hint(line) || is_label(line);
+            announced || printed.logged || own || is_of_tool(line) || before.full && continues(line)
+        });
         if !belongs {
-            return end;
+            break;
         }
-        if opens(line) && before.is_none_or(|b| !b.is_empty()) {
-            return message.len();
-        }
+        announced = announces(line, announced);
         end += line.len() + usize::from(before.is_some());
-        before = Some(line);
+        before = Some(printed);
     }
     end
+}
+
+/// Whether what is below a line of a message is announced as a part of it. `announced` says that the line itself is.
+fn announces(line: &str, announced: bool) -> bool {
+    !line.starts_with(BUILD_STOPPED) && (announced || opens(line))
 }
 
 /// Whether a line of a message announces the lines below it.
 fn opens(line: &str) -> bool {
     let line = line.trim_end();
-    line.is_empty() || line.ends_with([':', '`', '=']) || holds(line, ANNOUNCING) || holds(line, PARAGRAPHS)
+    let marks = line.is_empty() || line.ends_with([':', '`', '=']);
+    marks || holds(line, ANNOUNCING) || holds(line, PARAGRAPHS) || is_label(line)
 }
 
-/// Whether a line is long and ends in the middle of a sentence.
-fn is_broken_off(line: &str) -> bool {
-    line.chars().count() >= WRAPPED && !line.ends_with(['.', '!', '?', ')', '\'', '"', '}', ']'])
+/// Whether a line names what a command or a library printed: what follows on it, or on the lines below.
+fn is_label(line: &str) -> bool {
+    let line = line.trim_end().as_bytes();
+    LABELS.iter().any(|label| {
+        let first = line.get(..label.len());
+        let last = line.len().checked_sub(label.len()).and_then(|at| line.get(at..));
+        [first, last]
+            .iter()
+            .flatten()
+            .any(|part| part.eq_ignore_ascii_case(label.as_bytes()))
+    })
+}
+
+/// Whether a line is one of a compiler's, linker's or loader's, which begins with the program or a file of code, or
+/// CUDA's own: `nvcc fatal   : …`, `/usr/bin/ld: …`, `a.cu(12): error: …`, `libx.so.1: undefined symbol: …`.
+fn is_of_tool(line: &str) -> bool {
+    let Some((head, said)) = line.split_once(':') else {
+        return false;
+    };
+    let mut words = head.split_whitespace();
+    let (Some(first), grade, None) = (words.next(), words.next(), words.next()) else {
+        return false;
+    };
+    let graded = grade.is_none_or(|word| matches!(word, "fatal" | "error" | "warning"));
+    let name = first.rsplit('/').next().unwrap_or(first);
+    // Of a cross compiler, and of one of several versions: `x86_64-linux-gnu-gcc-12`.
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-');
+    let tool = |name: &str| TOOLS.contains(&name.rsplit('-').next().unwrap_or(name));
+    let file = name.split('(').next().unwrap_or(name);
+    let code = file.contains(".so.") || CODE.iter().any(|end| file.len() > end.len() && file.ends_with(end));
+    let apart = said.starts_with([' ', '\t']) || said.starts_with(|c: char| c.is_ascii_digit());
+    line.starts_with(CUDA) || graded && apart && (tool(name) || tool(plain) || grade.is_none() && code)
+}
+
+/// Whether a line begins as the rest of one that was broken off: within a sentence or a word.
+fn continues(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit() || "_./,;:)]}'".contains(c))
 }
 
 /// `path.py:12: UserWarning: text`, as `warnings` prints it; `sys:1: …` when the interpreter ends.
@@ -154,29 +244,96 @@ fn holds(line: &str, marks: &[&str]) -> bool {
 /// of that command is part of it.
 fn in_build<P>(lines: &[(String, P)]) -> bool {
     let last = |head: &str| lines.iter().rposition(|(line, _)| line.trim_start().starts_with(head));
-    last("FAILED: ") > last("ninja: build stopped")
+    last("FAILED: ") > last(BUILD_STOPPED)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn sure(message: &str) -> usize {
+        certain(message, &[])
+    }
+
     #[test]
     fn what_a_line_announces_and_what_is_indented_is_of_the_message() {
         for whole in [
             "1 validation error for ModelConfig\nInvalid repository ID",
             "NCCL error in: a.cpp:1, invalid usage\nLast error:\nDuplicate GPU detected",
+            "Internal check failed.\nLast error:\nDuplicate GPU detected",
             "\nCannot find a library",
             "The actor died.\n\tclass_name: A",
             "CUDA error: x\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.",
+            "Error building extension 'a': [1/2] nvcc -c a.cu\nFAILED: a.o\nKilled\nninja: build stopped: subcommand failed.",
+            "Command failed with status 1.\nSTDOUT:\nall the output\nstderr: no room\nfor it",
+            "Internal codegen error\n`ptxas` stderr:\nno room",
         ] {
-            let first = whole.split('\n').next().unwrap().len();
-            assert!(certain(whole) > first, "{whole}");
+            assert_eq!(sure(whole), whole.len(), "{whole}");
         }
-        let broken = "The model's max seq len (40960) is larger than the maximum number of\ntokens that can be stored";
-        assert_eq!(certain(broken), broken.len());
-        assert_eq!(certain("no room\nI saw this yesterday, too."), "no room".len());
-        assert_eq!(certain("no room"), "no room".len());
+        assert_eq!(sure("no room\nI saw this yesterday, too."), "no room".len());
+        assert_eq!(sure("no room"), "no room".len());
+        let stopped = "Ninja build failed. Ninja output:\nFAILED: a.o\nninja: build stopped: subcommand failed.";
+        assert_eq!(sure(&format!("{stopped}\nWith gcc 12 I see more.")), stopped.len());
+    }
+
+    #[test]
+    fn what_a_compiler_a_linker_or_a_loader_says_is_of_the_message() {
+        for line in [
+            "nvcc fatal   : Unsupported gpu architecture 'compute_121a'",
+            "ptxas error   : Entry function uses too much shared data",
+            "/usr/bin/ld: cannot find -lcuda",
+            "/usr/bin/x86_64-linux-gnu-gcc-12: fatal error: cannot execute 'cc1plus'",
+            "collect2: error: ld returned 1 exit status",
+            "/bin/sh: 1: /usr/local/cuda/bin/nvcc: not found",
+            "/root/x/bind.cpp:1:10: fatal error: Python.h: No such file or directory",
+            "csrc/moe.cu(12): error: identifier \"x\" is undefined",
+            "/usr/lib/python3.12/site-packages/vllm/_C.abi3.so: undefined symbol: _ZN3c10",
+            "libcudart.so.12: cannot open shared object file: No such file or directory",
+            "CUDA error: no kernel image is available for execution on the device",
+        ] {
+            let message = format!("Failed to load.\n{line}");
+            assert_eq!(sure(&message), message.len(), "{line}");
+        }
+        for line in [
+            "Update: CUDA out of memory with the other one",
+            "vllm/vllm-openai:latest says CUDA out of memory",
+            "Qwen/Qwen3-8B: CUDA out of memory",
+            "/models/a: CUDA out of memory",
+            "With gcc I get this: no room",
+            "make sure: nothing else runs",
+            "https://host/a.c: see there",
+            "entrypoint.sh: line 7: vllm: command not found",
+        ] {
+            assert_eq!(
+                sure(&format!("Failed to load.\n{line}")),
+                "Failed to load.".len(),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_line_that_fills_the_terminal_goes_on_within_a_sentence() {
+        let first = "The model's max seq len (40960) is larger than the maximum number of";
+        let full = Printed {
+            full: true,
+            ..Printed::default()
+        };
+        let rest = |below: &str, printed| certain(&format!("{first}\n{below}"), &[printed]) - first.len();
+        assert!(rest("tokens that can be stored", full) > 0);
+        assert_eq!(rest("Tokens were missing yesterday, too.", full), 0);
+        assert_eq!(rest("tokens that can be stored", Printed::default()), 0);
+    }
+
+    #[test]
+    fn what_stands_in_one_record_of_a_logger_is_one_message() {
+        let logged = Printed {
+            logged: true,
+            ..Printed::default()
+        };
+        let message = "no room\nfor the planes\nI saw this yesterday, too.";
+        assert_eq!(certain(message, &[logged, logged]), "no room\nfor the planes".len());
+        assert_eq!(certain(message, &[logged]), "no room".len());
     }
 
     #[test]

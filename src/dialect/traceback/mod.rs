@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use lines::{Head, frame_line, is_thread_head, notebook_head, strip_margin, traceback_head};
 pub use lines::{exception_line, looks_like_error};
 use message::begins_another;
-pub use message::{Known, certain};
+pub use message::{Known, Printed, certain};
 use step::{Step, empty, push_current, step};
 
 /// Blocks open at the same time; the oldest is closed when more begin.
