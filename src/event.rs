@@ -318,6 +318,8 @@ pub struct Event {
     pub victim: Victim,
     /// Exit status it tells of.
     pub exit: Option<ExitStatus>,
+    /// Whether it may tell of an end: its logger, if it has one, put it at the level of errors.
+    pub grave: bool,
     /// The next and previous lines, for a snippet: `(line number, text)`.
     pub context: Vec<(u64, Arc<str>)>,
     /// `[repeated N×]`: how many further copies this line stands for.
@@ -343,6 +345,7 @@ impl Event {
             method: None,
             victim: Victim::default(),
             exit: None,
+            grave: true,
             context: Vec::new(),
             repeated: 0,
         }

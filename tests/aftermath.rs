@@ -102,6 +102,16 @@ fn the_rank_that_a_dump_signal_names_timed_out_first() {
     let told = report(log);
     assert_eq!(cause(&told), Some("nccl.watchdog-timeout"));
     assert_eq!(told.root.as_ref().and_then(|r| r.place.rank), Some(5));
+    // A server that answers is stuck from there on, unless it goes on to answer.
+    let up = "(APIServer pid=101) INFO:     Application startup complete.\n(APIServer pid=101) INFO:     10.0.0.9:1234 - \"POST /v1/chat/completions HTTP/1.1\" 200 OK\n";
+    let stuck = report(&format!("{STARTED}{up}{log}"));
+    assert_eq!(stuck.outcome, Outcome::Failed);
+    assert_eq!(cause(&stuck), Some("nccl.watchdog-timeout"));
+    let answers = "(APIServer pid=101) INFO:     10.0.0.9:1250 - \"POST /v1/chat/completions HTTP/1.1\" 200 OK\n";
+    assert_eq!(
+        report(&format!("{STARTED}{up}{log}{answers}")).outcome,
+        Outcome::Healthy
+    );
 }
 
 const NODE: &str = "\
@@ -246,4 +256,39 @@ fn sockets_between_nodes_that_have_infiniband_are_a_degraded_launch() {
         Outcome::Healthy,
         "one node needs no network"
     );
+}
+
+/// What Ray's core worker writes of an actor that is ended because its owner is gone, at a level and for an exit type.
+fn owner_gone(level: char, exit: &str) -> String {
+    let head = "[2026-11-29 14:07:16,100 I 190 190] core_worker_process.cc:107: Constructing CoreWorkerProcess. pid: 190\n[2026-11-29 14:07:17,881 I 190 190] core_worker.cc:3400: Creating actor: actor_id=09a17f942b6724541aa5445301000000\n";
+    format!(
+        "{head}[2026-11-29 14:15:41,881 {level} 190 230] core_worker.cc:4630: Force kill actor request has received. exiting immediately... The actor is dead because its owner has died. Owner Id: 01000000ffff Owner Ip address: 10.0.0.1 Owner worker exit type: {exit} Worker exit detail: Owner's worker process has crashed.\n"
+    )
+}
+
+#[test]
+fn an_actor_whose_owner_has_done_its_work_has_not_failed() {
+    for (level, exit) in [
+        ('I', "INTENDED_USER_EXIT"),
+        ('W', "INTENDED_USER_EXIT"),
+        ('E', "INTENDED_SYSTEM_EXIT"),
+        // The record of one who is told of it, and goes in order.
+        ('I', "SYSTEM_ERROR"),
+    ] {
+        let told = report(&owner_gone(level, exit));
+        assert_ne!(told.outcome, Outcome::Failed, "{level} {exit}");
+    }
+    let lost = report(&owner_gone('E', "SYSTEM_ERROR"));
+    assert_eq!(lost.outcome, Outcome::Failed);
+}
+
+#[test]
+fn an_effect_that_is_only_warned_of_tells_of_no_failure() {
+    let job = |level: char| {
+        format!(
+            "node-a:4000:4000 [0] NCCL INFO NCCL version 2.27.5+cuda12.9\n[rank0]:[{level}1130 11:20:12.018123412 ProcessGroupNCCL.cpp:1496] NCCL communicator was aborted on rank 0.\n"
+        )
+    };
+    assert_eq!(report(&job('W')).outcome, Outcome::Running);
+    assert_eq!(cause(&report(&job('E'))), Some("nccl.peer-died"));
 }

@@ -44,6 +44,12 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
     // What Ray forwards may have been caught, unless it names a mechanism and is the last that the log holds.
     let last = launches.of_attempt(attempt).last();
     let stands = |f: &Failure| !f.unproven || f.worth == Worth::Strong && Some(f.event) == last;
+    // What is logged below the level of errors was seen and handled, or is part of an end that was meant.
+    let grave = |f: &Failure| launches.events.get(f.event).is_some_and(|p| p.event.grave);
+    let told = |f: &Failure| {
+        let known = f.traceback.is_none() && grave(f) && super::told_of(catalog, launches, f).is_some();
+        known && !goes_on(launches, attempt, f.event) && !answers_after(catalog, launches, attempt, f.event)
+    };
     let up = || match sockets_despite_ib(launches, attempt) {
         Some(_) => Outcome::Degraded,
         None => Outcome::Healthy,
@@ -54,7 +60,7 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
         // What breaks while a server is shutting down is part of the shutdown.
         let of_another = |f: &Failure| ready.iter().all(|&r| launches.of_other_servers(f.event, r));
         let died = open().any(|f| {
-            is_death(catalog, launches, f) && stands(f) && end.is_none_or(|e| f.event < e)
+            (told(f) || is_death(catalog, launches, f)) && stands(f) && end.is_none_or(|e| f.event < e)
                 // A server beside it that never served has failed, whatever became of the others.
                 || of_another(f) && !f.unproven && f.worth >= Worth::Weak
         });
@@ -79,10 +85,6 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
         let last = || !goes_on(launches, attempt, f.event);
         let raw = f.traceback == Some(TracebackKind::Raw) && f.fatal;
         raw && (f.worth == Worth::Carrier || f.worth == Worth::Downstream && last())
-    };
-    let told = |f: &Failure| {
-        let known = f.traceback.is_none() && super::told_of(catalog, launches, f).is_some();
-        known && !goes_on(launches, attempt, f.event)
     };
     if proven && open().any(|f| f.worth >= Worth::Weak || uncaught(f) || told(f) || is_death(catalog, launches, f)) {
         return Outcome::Failed;
@@ -136,6 +138,13 @@ fn goes_on(launches: &Launches, attempt: usize, index: usize) -> bool {
     let now = launches.moment(index);
     let mut entries = launches.machines(attempt).iter().flat_map(Machine::entries);
     entries.any(|e| e.at.follows(now) && e.phase != "shutdown")
+}
+
+/// Whether the server answered a request after an event.
+fn answers_after(catalog: &Catalog, launches: &Launches, attempt: usize, index: usize) -> bool {
+    let answers = |i: &usize| launches.signature(catalog, *i).is_some_and(|s| s.def.answers);
+    let mut later = launches.of_attempt(attempt).filter(|&i| i > index);
+    later.any(|i| answers(&i) && !launches.of_other_servers(index, i))
 }
 
 /// Whether the logs are of nodes that do not lead, which never say that the server is ready, and their workers had done

@@ -80,6 +80,13 @@ pub struct Header<'a> {
     pub message: &'a str,
 }
 
+impl Header<'_> {
+    /// Whether the line may tell of an end: what a logger puts at a lower level than ERROR may have been handled.
+    pub(super) fn is_grave(&self) -> bool {
+        self.level.is_none_or(|level| level >= Level::Error)
+    }
+}
+
 /// Built once: it is asked of every line.
 static NCCL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("NCCL "));
 

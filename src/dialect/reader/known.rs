@@ -70,8 +70,10 @@ impl Reader<'_> {
         });
         let of_group = captured.settings.iter().any(|(name, _)| &**name == GROUP);
         let carries = !captured.figures.is_empty() || captured.exit.is_some() || of_group;
-        // A progress bar's later states say nothing new; figures and ends always may, and so does a step of another group.
-        let only_marks = role == Role::Phase && !carries && self.seen.contains_key(&(speaker, id));
+        let answers = signature.def.answers && std::mem::take(&mut self.unanswered);
+        // A progress bar's later states say nothing new; figures and ends always may, and so does a step of another group,
+        // and a request that is answered although something had failed.
+        let only_marks = role == Role::Phase && !carries && !answers && self.seen.contains_key(&(speaker, id));
         if only_marks && captured.identity == Identity::default() {
             return Said::Marker(id);
         }
@@ -137,6 +139,7 @@ impl Reader<'_> {
         event.method = captured.method;
         event.victim = captured.victim;
         event.exit = captured.exit;
+        event.grave = head.is_grave();
         event.repeated = record.repeated;
         if let Some(inner) = captured.inner
             && signature.def.quotes

@@ -126,6 +126,8 @@ pub struct Reader<'c> {
     cut: u64,
     root_seen: bool,
     end_seen: bool,
+    /// Whether a failure was told of after the last request that the server answered.
+    unanswered: bool,
     launching: Vec<Origin>,
     launches: u64,
     /// Lines that only count when they are said for the first time, each with its speaker.
@@ -198,6 +200,7 @@ impl<'c> Reader<'c> {
             newest_first: false,
             root_seen: false,
             end_seen: false,
+            unanswered: false,
             launching: Vec::new(),
             launches: 0,
             said: HashSet::new(),
@@ -367,8 +370,7 @@ impl<'c> Reader<'c> {
         let mark = || Mark {
             place: place(input, record, head, time.clone()),
             speaker,
-            // What a logger puts at a lower level it may have handled.
-            grave: head.level.is_none_or(|level| level >= Level::Error),
+            grave: head.is_grave(),
             printed,
         };
         // A head behind a message of its own, `Scheduler hit an exception: Traceback …`, needs no other announcement.
@@ -450,6 +452,7 @@ impl<'c> Reader<'c> {
             event.victim.node = self.subject.name().cloned();
         }
         let role = signature.map(|s| s.def.role);
+        self.unanswered |= role.is_some_and(Role::is_bad) || matches!(event.fact, Fact::Traceback(_));
         match (role, &event.fact) {
             (Some(Role::Wrapper | Role::Exit), _) => self.end_seen |= self.root_seen,
             (Some(Role::Root), _) => self.root_seen = true,
