@@ -292,4 +292,19 @@ fn a_peer_that_does_not_answer_had_died_before() {
             assert!(cause(&alone).is_some_and(|c| c.starts_with("nccl.")), "{lost}");
         }
     }
+    // Neither has a stamp, so that nothing tells the order; what ran out of memory did so of its own.
+    let bare = |node: &str, rank: u32| {
+        start(node, rank)
+            .replace("2026-01-01 10:00:00 ", "")
+            .replace("2026-01-01 10:00:01 ", "")
+    };
+    let full = "[rank3]: Traceback (most recent call last):\n[rank3]:   File \"/app/train.py\", line 44, in <module>\n[rank3]:     x = plan(cfg)\n[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of 79.10 GiB of which 1.20 GiB is free.\n";
+    let [lost, ..] = missed;
+    let line = format!("node-a:4001:4100 [0] transport/net_ib.cc:1804 NCCL WARN {lost}\n");
+    let full = examine_texts(&[
+        node("node-a", &format!("{}{line}", bare("node-a", 1))),
+        node("node-b", &format!("{}{full}", bare("node-b", 3))),
+    ]);
+    assert_eq!(cause(&full), Some("gpu-oom.other"));
+    assert_eq!(full.root.as_ref().and_then(|r| r.place.rank), Some(3));
 }

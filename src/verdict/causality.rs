@@ -166,7 +166,7 @@ fn died_first(catalog: &Catalog, launches: &Launches, failures: &[Failure], best
         let ended = tells_of_a_death(f) || f.traceback.is_some() && of_its_own;
         let told = before
             && (f.worth == Worth::Weak && tells_of_a_death(f) || f.worth > Worth::Weak && ended && of_peer(chosen));
-        let told = told || f.worth == Worth::Strong && of_its_own && !ordered;
+        let told = told || f.worth >= Worth::Generic && of_its_own && !ordered;
         told && f.process != chosen.process && !f.survived
     };
     (0..failures.len())
