@@ -260,20 +260,30 @@ impl<R: Read> LineReader<R> {
         self.limits.line_bytes.max(self.limits.sample_bytes) + BLOCKS * self.limits.block_bytes
     }
 
+    /// What was read and not given out stands at the front now.
+    fn now_in_front(&mut self) {
+        self.end -= self.start;
+        self.scanned -= self.start;
+        self.start = 0;
+    }
+
     /// Moves the current line to the front when the room behind it gets small, and drops its middle when it fills
     /// the buffer by itself.
     fn make_room(&mut self) {
         let (block, most) = (self.limits.block_bytes, self.most());
-        // Room is taken as the source turns out to need it: most logs are short.
+        // Room is taken as the source turns out to need it: most logs are short. New room is nought without being written,
+        // so that of a large one only as much counts as is read into.
         if self.buf.len() < most && self.end - self.start >= self.buf.len() / 2 {
-            self.buf
-                .resize((2 * self.buf.len()).clamp(FIRST.min(block).min(most), most), 0);
+            let mut room = vec![0; (2 * self.buf.len()).clamp(FIRST.min(block).min(most), most)];
+            if let Some(front) = room.get_mut(..self.end - self.start) {
+                front.copy_from_slice(self.window());
+            }
+            self.buf = room;
+            self.now_in_front();
         }
         if self.start > 0 && self.buf.len() - self.end < block {
             self.buf.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.scanned -= self.start;
-            self.start = 0;
+            self.now_in_front();
         }
         if self.end == most {
             let (head, tail) = (self.head_bytes(), self.end - self.tail_bytes());

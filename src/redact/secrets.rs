@@ -177,7 +177,9 @@ const NAME_PARTS: [&str; 12] = [
 /// report are few.
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let mut builder = AhoCorasick::builder();
-    builder.ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA));
+    builder
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::ContiguousNFA));
     let words = CONTEXT_WORDS.into_iter().chain(NAME_PARTS);
     builder.build(words.chain(beginnings())).ok()
 });
