@@ -101,8 +101,10 @@ pub struct Speaker {
     pub program: Program,
     /// Host name, IP address or pod as the log prints it.
     pub node: Option<Arc<str>>,
-    /// Container, compose service or unit name.
+    /// Container or compose service.
     pub container: Option<Arc<str>>,
+    /// The name under which a service manager keeps the line: that of a unit, or of the program that is its process.
+    pub unit: Option<Arc<str>>,
     /// Process label as printed: `EngineCore_DP0`, `Worker_TP1`, `RayWorkerWrapper`, `TP3`, `raylet`.
     pub label: Option<Arc<str>>,
     /// Operating-system process id.

@@ -348,3 +348,12 @@ fn a_probe_that_fails_ends_nothing_until_the_kubelet_kills() {
     let report = probed(terminated, "probe");
     assert_eq!(report.cause.unwrap().id, "process.startup-timeout");
 }
+
+#[test]
+fn what_a_description_without_times_tells_above_a_log_is_not_before_it() {
+    let described = "Events:\n  Type     Reason     Age                  From               Message\n           ----     ------     ----                 ----               -------\n           Warning  Unhealthy  2m (x30 over 11m)    kubelet            Startup probe failed: HTTP probe failed with statuscode: 503\n           Normal   Killing    2m                   kubelet            Container sglang failed startup probe, will be restarted\n";
+    let log = "[2026-08-14 06:00:24 TP0] Load weight begin. avail mem=78.01 GB\n\
+         [2026-08-14 06:01:49 TP0] Load weight end. elapsed=85.0 s, type=LlamaForCausalLM, avail mem=60.00 GB, mem usage=18.00 GB.\n";
+    let report = examine_texts(&[Text::new("pasted.log", format!("{described}{log}"))]);
+    assert_eq!(report.cause.unwrap().id, "process.startup-timeout");
+}

@@ -308,3 +308,128 @@ fn a_peer_that_does_not_answer_had_died_before() {
     assert_eq!(cause(&full), Some("gpu-oom.other"));
     assert_eq!(full.root.as_ref().and_then(|r| r.place.rank), Some(3));
 }
+
+#[test]
+fn whom_the_kernel_kills_is_known_by_no_containers_name() {
+    let kill = |name: &str| {
+        format!(
+            "[99123.112233] Out of memory: Killed process 99412 ({name}) total-vm:9176420kB, anon-rss:57344000kB, file-rss:0kB, shmem-rss:0kB, UID:0\n"
+        )
+    };
+    for prefix in ["vllm-1  | ", "[pod/llama-7d9f8b6c5d-x2k4p/engine] ", "node-a | "] {
+        let log: String = STARTED.lines().map(|l| format!("{prefix}{l}\n")).collect();
+        for name in ["python3", "VLLM::Worker_TP", "pt_main_thread", "ray::RayWorkerW"] {
+            let killed = report(&format!("{log}{}", kill(name)));
+            assert_eq!(cause(&killed), Some("host-mem.oom-killer"), "{prefix} {name}");
+        }
+    }
+    let xid = "[99123.112233] NVRM: Xid (PCI:0000:5b:00): 94, pid=4711, name=VLLM::Worker_TP, Ch 00000008\n";
+    let log: String = STARTED.lines().map(|l| format!("vllm-1  | {l}\n")).collect();
+    assert_eq!(cause(&report(&format!("{log}{xid}"))), Some("cuda.ecc"));
+}
+
+#[test]
+fn a_fault_of_a_process_that_is_named_for_an_engine_ends_its_server() {
+    let fault = "[99123.112233] NVRM: Xid (PCI:0000:5b:00): 31, pid=88412, name=VLLM::Worker_TP, Ch 00000008, intr 00000000. MMU Fault: ENGINE GRAPHICS faulted @ 0x7f_aaaa0000.\n";
+    assert_eq!(
+        cause(&report(&format!("{STARTED}{READY}{fault}"))),
+        Some("cuda.illegal-access")
+    );
+}
+
+#[test]
+fn a_pod_is_compared_with_pods_and_a_container_with_containers() {
+    let in_pod = |log: &str| {
+        let line = |l: &str| format!("[pod/llama-7d9f8b6c5d-x2k4p/engine] {l}\n");
+        log.lines().map(line).collect::<String>()
+    };
+    let row = |pod: &str| format!("{pod}   0/1     OOMKilled   3 (41s ago)   6m12s\n");
+    let own = report(&format!("{}{}", in_pod(STARTED), row("llama-7d9f8b6c5d-x2k4p")));
+    assert_eq!(cause(&own), Some("host-mem.oom-killer"));
+    let other = report(&format!(
+        "{}{}",
+        in_pod(&format!("{STARTED}{READY}{ANSWERED}")),
+        row("fluentd-abcde")
+    ));
+    assert_eq!(other.outcome, Outcome::Healthy);
+
+    let composed = |log: &str| log.lines().map(|l| format!("vllm_1  | {l}\n")).collect::<String>();
+    for end in [
+        "proj_vllm_1 exited with code 137",
+        "proj-vllm-1   vllm/vllm-openai   \"vllm serve\"   vllm   5 minutes ago   Exited (137) 2 minutes ago",
+    ] {
+        let ended = report(&format!("{}{end}\n", composed(STARTED)));
+        assert_eq!(cause(&ended), Some("process.sigkill"), "{end}");
+    }
+}
+
+#[test]
+fn a_unit_is_anothers_only_where_the_engine_speaks_under_its_own() {
+    let as_program = |name: &str| journal(STARTED).replace("vllm[4711]", &format!("{name}[4711]"));
+    let killed = |unit: &str| {
+        format!(
+            "Nov 20 10:00:50 node-a systemd[1]: {unit}: A process of this unit has been killed by the OOM killer.\n"
+        )
+    };
+    let started = |unit: &str| format!("Nov 20 09:50:00 node-a systemd[1]: Started {unit} - other.\n");
+    let hash = "4f2a9c1be0d7a6f8c3e5b2914d7f60ab5c8e9d1234567890abcdef1234567890";
+    for (beside, name, own) in [
+        // Nothing ties the engine to the unit that is named for one.
+        ("ray-head.service", "python3", "qwen72b.service".to_owned()),
+        ("vllm-exporter.service", "serve", "serve@qwen.service".to_owned()),
+        ("ray-metrics.service", "openai-api", "openai-api.service".to_owned()),
+        // The runtime, and the scope of a container, in which the unit's engine runs.
+        ("vllm.service", "docker", "docker.service".to_owned()),
+        ("vllm.service", "vllm", format!("libpod-{hash}.scope")),
+        ("vllm.service", "vllm", format!("docker-{hash}.scope")),
+    ] {
+        let log = format!("{}{}{}", started(beside), as_program(name), killed(&own));
+        assert_eq!(cause(&report(&log)), Some("host-mem.oom-killer"), "{own}");
+    }
+    let session = format!("{}{STARTED}{}", started("ray.service"), killed("session-3.scope"));
+    assert_eq!(cause(&report(&session)), Some("host-mem.oom-killer"), "a shell's");
+    let other = report(&format!("{UNIT}{}{}", journal(STARTED), killed("user@1000.service")));
+    assert_eq!(other.outcome, Outcome::Running);
+    let told = other.findings.iter().find(|f| f.id == "look-alike");
+    assert!(
+        told.is_some_and(|f| f.title.contains("tells of another unit")),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn what_listings_of_containers_hold_of_others_alarms_nobody() {
+    let healthy = format!("{STARTED}{READY}{ANSWERED}");
+    let health = "            \"Status\": \"running\",\n            \"ExitCode\": 0,\n                        \"ExitCode\": 7,\n";
+    for listing in [
+        health,
+        "9b1c2d3e4f50   hello-world   \"/hello\"   3 weeks ago   Exited (1) 3 weeks ago             angry_bell\n",
+        "9b1c2d3e4f50   postgres:16   \"docker-entrypoint.s…\"   2 hours ago   Exited (137) 2 minutes ago             db\n",
+        "open-webui-1   open-webui   \"bash start.sh\"   open-webui   3 days ago   Exited (137) 2 days ago\n",
+    ] {
+        assert_eq!(
+            report(&format!("{healthy}{listing}")).outcome,
+            Outcome::Healthy,
+            "{listing}"
+        );
+        assert_eq!(
+            report(&format!("{STARTED}{listing}")).outcome,
+            Outcome::Running,
+            "{listing}"
+        );
+    }
+    let own = "            \"Status\": \"exited\",\n            \"ExitCode\": 137,\n";
+    assert_eq!(cause(&report(&format!("{STARTED}{own}"))), Some("process.sigkill"));
+}
+
+#[test]
+fn the_first_worker_to_be_ended_goes_before_what_its_peers_lost() {
+    let start = &STARTED.lines().take(2).map(|l| format!("{l}\n")).collect::<String>();
+    let banner = "(EngineCore_DP0 pid=202) (RayWorkerWrapper pid=709, ip=10.0.0.2) *** SIGTERM received at time=1763632890 on cpu 0 ***\n";
+    let lost = "(EngineCore_DP0 pid=202) (RayWorkerWrapper pid=301) Traceback (most recent call last):\n\
+                (EngineCore_DP0 pid=202) (RayWorkerWrapper pid=301)   File \"/usr/lib/python3.12/site-packages/torch/distributed/distributed_c10d.py\", line 2911, in all_reduce\n\
+                (EngineCore_DP0 pid=202) (RayWorkerWrapper pid=301) RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.2]:39211\n";
+    let swept = report(&format!("{start}{JOINED}{banner}{lost}"));
+    assert_eq!(cause(&swept), Some("process.sigterm"));
+    assert!(who(&swept).is_some_and(|p| p.contains("709")), "{:?}", who(&swept));
+}

@@ -282,7 +282,9 @@ fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict, names
         .filter_map(|(index, confidence)| {
             let failure = verdict.failures.get(*index)?;
             let id = failure.cause.clone()?;
-            let why_not = if failure.survived {
+            let why_not = if failure.stranger {
+                "it tells of another unit, pod or container than the launch's".to_owned()
+            } else if failure.survived {
                 "the launch went on after it".to_owned()
             } else {
                 let reason = verdict.reason(*index).map(|reason| reason.text());
@@ -403,13 +405,13 @@ fn findings(
         let looked_bad = verdict.failures.iter().filter(|f| f.cause.is_some());
         for failure in looked_bad.filter(|f| !is_request_to_end(f)).take(3) {
             let place = names.place(failure.event, failure.process);
+            let why = match failure.stranger {
+                true => "tells of another unit, pod or container than the launch's",
+                false => "reads like a failure, and the launch went on",
+            };
             out.push(Finding {
                 id: "look-alike".to_owned(),
-                title: format!(
-                    "{} reads like a failure, and the launch went on: {}",
-                    names.stands_at(failure.event),
-                    cut(&place.text, 120)
-                ),
+                title: format!("{} {why}: {}", names.stands_at(failure.event), cut(&place.text, 120)),
                 severity: "info".to_owned(),
                 evidence: Vec::new(),
             });

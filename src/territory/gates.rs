@@ -263,6 +263,7 @@ mod tests {
     /// program, a test program, a launcher's own word, what a cluster prints of its objects.
     const SHORT: &[&str] = &[
         "compose.status",
+        "docker.status",
         "k8s.evicted",
         "k8s.exit-code",
         "launcher.ready",

@@ -4,6 +4,7 @@
 //! candidates: that is `causality`'s work.
 
 use super::causality;
+use super::own_names::OwnNames;
 use super::phase::{self, PhaseBasis};
 use super::preamble;
 use super::ready;
@@ -84,6 +85,8 @@ pub struct Failure {
     pub unspecific: bool,
     /// Whether the process that it hit is none of a launch's.
     pub foreign: bool,
+    /// Whether a supervisor tells it of another unit, pod or container than the launch's.
+    pub stranger: bool,
     /// Whether it tells of a process that is not known which, so that `process` is who told.
     pub of_another: bool,
     /// Exit told of.
@@ -105,7 +108,7 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
     let news = ready::news(catalog, launches, &ready);
     let served = ready::told_later(catalog, launches, attempt);
     let offline = ready::offline(catalog, launches, attempt, &news);
-    let own_names = strangers::OwnNames::default();
+    let own_names = OwnNames::default();
     let indices: Vec<usize> = launches.of_attempt(attempt).collect();
     let role = |index: &usize| Launches::role(catalog, &launches.events.get(*index)?.event);
     let stops: Vec<usize> = indices
@@ -128,6 +131,7 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
             .map(f64::from);
         let later = |ready: &usize| came_later(launches, index, &placed, *ready);
         let offline = offline.contains(&placed.process);
+        failure.stranger = own_names.tell_another(catalog, launches, &placed.event);
         let own = |ready: &&usize| !launches.of_other_servers(index, **ready);
         failure.after_ready = served || ready.iter().find(own).is_some_and(|r| !later(r));
         failure.survived = news.iter().filter(own).any(later)
@@ -143,7 +147,7 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
             || failure.retried && went_on(catalog, launches, attempt, index, 0.0)
             || grace.is_some_and(|seconds| went_on(catalog, launches, attempt, index, seconds))
             || preamble::outlived(catalog, launches, attempt, &placed, &failure)
-            || own_names.tell_another(catalog, launches, &placed.event);
+            || failure.stranger;
         phase::place(catalog, launches, attempt, index, &placed, &mut failure);
         failures.push(failure);
     }
@@ -255,7 +259,7 @@ fn went_on(catalog: &Catalog, launches: &Launches, attempt: usize, index: usize,
     let late = |at: usize| {
         launches
             .seconds_between(index, at)
-            .is_none_or(|seconds| seconds >= grace)
+            .map_or(grace == 0.0, |seconds| seconds >= grace)
     };
     let further = |phase: &str| phase != "shutdown" && Some(engine.tier(phase)) > reached;
     entries.any(|e| e.at.follows(now) && further(&e.phase) && late(e.at.index))
@@ -284,6 +288,7 @@ fn candidate(catalog: &Catalog, launches: &mut Launches, index: usize, placed: &
         retried: signature.is_some_and(|s| s.def.retried),
         unspecific: signature.is_some_and(|s| s.def.weak),
         foreign: false,
+        stranger: false,
         of_another: false,
         exit: event.exit,
         key: String::new(),

@@ -9,6 +9,7 @@ pub mod confidence;
 pub mod failure;
 pub mod fingerprint;
 pub mod outcome;
+pub mod own_names;
 pub mod phase;
 pub mod preamble;
 pub mod ready;

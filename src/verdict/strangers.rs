@@ -1,83 +1,22 @@
 //! What observers tell of others than the launch: a unit, a container or a process that is none of its own.
 //!
-//! Owns the test whether a name is another's, whether the launch went on behind a line that names none of its
-//! processes, and whose death a count of the dead of one node means. Never says which failure is the root.
+//! Owns the test whether the launch went on behind a line that names none of its processes, and whose death a count of the
+//! dead of one node means. Whether a name is another's, `own_names` says. Never says which failure is the root.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::causality::is_request_to_end;
 use super::failure::{Failure, Worth};
-use super::outcome::is_judged;
 use super::phase;
 use crate::catalog::Catalog;
-use crate::catalog::schema::Role;
-use crate::catalog::structure::{Origin, Structure};
-use crate::event::{Event, ExitStatus, Fact, TracebackKind};
-use crate::launch::names::{is_unit_of_launches, unit};
+use crate::event::{ExitStatus, TracebackKind};
 use crate::launch::processes::{ProcessId, ProcessRole};
 use crate::launch::{Launches, only};
 
 /// Seconds that a server can answer requests for which has lost a process: what was under way is finished, and no wait
 /// on the one that is gone has run out.
 const LIVES_ON: f64 = 60.0;
-
-/// By what names supervisors know the launch. Nearly no log needs them, and they take a look at all of its events.
-#[derive(Default)]
-pub struct OwnNames {
-    /// Whether a unit is told of that is named for what runs in a launch.
-    has_unit: OnceCell<bool>,
-    /// The services in whose containers an engine speaks.
-    services: OnceCell<BTreeSet<String>>,
-}
-
-impl OwnNames {
-    /// Whether a supervisor tells of another unit or container than that of the launch, of which one is known.
-    pub fn tell_another(&self, catalog: &Catalog, launches: &Launches, event: &Event) -> bool {
-        let observer = catalog
-            .signature(event.signature)
-            .is_some_and(|s| s.def.tells_of_others());
-        let Some(label) = event.victim.label.as_ref().filter(|_| observer) else {
-            return false;
-        };
-        if let Some(name) = unit(label) {
-            let told = || launches.events.iter().filter_map(|p| p.event.victim.label.as_deref());
-            let has_unit = || told().filter_map(unit).any(is_unit_of_launches);
-            return !is_unit_of_launches(name) && *self.has_unit.get_or_init(has_unit);
-        }
-        let services = self.services.get_or_init(|| {
-            let engines = launches.events.iter().filter(|p| is_engines(catalog, &p.event));
-            let containers = engines.filter_map(|p| p.event.speaker.container.as_deref());
-            containers.map(|own| service(own).to_owned()).collect()
-        });
-        // A service that has not come to say a word may be one more of the same.
-        !services.is_empty() && !services.contains(service(label))
-    }
-}
-
-/// The name of a service without the number of its container.
-fn service(container: &str) -> &str {
-    container
-        .trim_end_matches(|c: char| c.is_ascii_digit())
-        .trim_end_matches(['-', '_'])
-}
-
-/// Whether an engine, or a program that one is made of, says it.
-fn is_engines(catalog: &Catalog, event: &Event) -> bool {
-    let marks = |role: Role| matches!(role, Role::Launch | Role::Phase | Role::Ready);
-    let own = catalog
-        .signature(event.signature)
-        .is_some_and(|s| marks(s.def.role) && s.def.program != "uvicorn");
-    let raised = match &event.fact {
-        Fact::Traceback(traceback) => traceback.chain.iter().any(|e| {
-            let origin = Structure::deciding_origin(&e.frames);
-            matches!(origin, Some(Origin::Engine | Origin::ModelCode))
-        }),
-        _ => false,
-    };
-    own || raised || is_judged(event.speaker.program)
-}
 
 /// Takes out what befell others: where a daemon or an observer names no process of the launch and the server answered
 /// requests behind it, for longer than one that has lost a process does, or with nothing told of its end. So does a
@@ -98,10 +37,10 @@ pub fn settle(catalog: &Catalog, launches: &Launches, attempt: usize, failures: 
         own().any(|&a| launches.moment(a).follows(now) && after(a) >= seconds)
     };
     let fault = |f: &Failure| {
-        let victim = launches
-            .events
-            .get(f.event)
-            .is_some_and(|p| p.event.victim.pid.is_some());
+        let victim = launches.events.get(f.event).map(|p| &p.event.victim);
+        // A process that gave itself an engine's name is none but an engine's: `VLLM::Worker_TP`.
+        let named = |name: &str| name.contains("::");
+        let victim = victim.is_some_and(|v| v.pid.is_some() && !v.label.as_deref().is_some_and(named));
         f.after_ready && victim && matches!(f.cause.as_deref(), Some("cuda.illegal-access" | "cuda.launch-failure"))
     };
     let again = |f: &Failure| f.retried && f.worth <= Worth::Weak && f.traceback.is_some();
@@ -192,8 +131,13 @@ pub fn excuse_swept(catalog: &Catalog, launches: &Launches, failures: &mut [Fail
             .is_some_and(|s| s.def.program == BANNER);
         worker && banner && f.exit == Some(ExitStatus::Signal(15)) && !f.survived
     };
-    let all: BTreeSet<ProcessId> = failures.iter().filter(|f| swept(f)).map(|f| f.process).collect();
-    if all.is_empty() {
+    // Where the first banner of each process stands.
+    let mut banners: BTreeMap<ProcessId, usize> = BTreeMap::new();
+    for sign in failures.iter().filter(|f| swept(f)) {
+        let first = banners.entry(sign.process).or_insert(sign.event);
+        *first = sign.event.min(*first);
+    }
+    if banners.is_empty() {
         return;
     }
     // When the first signal came to each process.
@@ -210,7 +154,10 @@ pub fn excuse_swept(catalog: &Catalog, launches: &Launches, failures: &mut [Fail
         let at = |f: &Failure| first.get(&f.process);
         let later = at(f).zip(at(sign)).is_some_and(|(own, signal)| own > signal);
         let own = f.worth >= Worth::Weak && !is_request_to_end(f) && !f.foreign && !f.survived;
-        own && !all.contains(&f.process) && f.process != sign.process && !later
+        // What a process raises behind its own banner may come of the signal. What it answered, it raised before.
+        let answered = f.traceback == Some(TracebackKind::Quoted);
+        let before = answered || banners.get(&f.process).is_none_or(|banner| f.event < *banner);
+        own && before && !is_of_transport(f) && !later
     };
     let effects: Vec<usize> = failures
         .iter()
@@ -223,6 +170,12 @@ pub fn excuse_swept(catalog: &Catalog, launches: &Launches, failures: &mut [Fail
             (failure.worth, failure.cause) = (Worth::Downstream, None);
         }
     }
+}
+
+/// Whether it is an error of what moves data between processes: where one has ended, the others have it.
+fn is_of_transport(failure: &Failure) -> bool {
+    let cause = failure.cause.as_deref();
+    cause.is_some_and(|cause| cause.starts_with("nccl.") || cause.starts_with("dist."))
 }
 
 /// The handler of signals in Ray's workers.

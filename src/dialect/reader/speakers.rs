@@ -110,6 +110,7 @@ impl Reader<'_> {
                 && s.program == program
                 && s.node.as_deref() == node
                 && s.container == tag.container
+                && s.unit == tag.unit
                 && s.coords == coords
         };
         // Streams of many processes alternate: the last one in this slot mostly is the one.
@@ -125,6 +126,7 @@ impl Reader<'_> {
             program,
             node: node.map(Into::into),
             container: tag.container.clone(),
+            unit: tag.unit.clone(),
             label: label.map(Into::into),
             pid,
             rank,
