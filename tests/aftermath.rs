@@ -131,6 +131,47 @@ fn a_node_of_rays_that_was_lost_is_told_in_the_records_of_a_container_too() {
         );
         assert_eq!(cause(&report(&log)), Some(told));
     }
+    let block = |ip: &str, time: &str, dead: &[&str]| {
+        let line = |text: &str| format!("2025-11-20 {time},002\tERR scripts.py:1279 -- {text}\n");
+        let dead: String = dead.iter().map(|daemon| line(&format!("  {daemon}"))).collect();
+        let begin = line("Some Ray subprocesses exited unexpectedly:");
+        format!(
+            "{}{begin}{dead}{}",
+            NODE.replace("10.0.0.2", ip),
+            line("Remaining processes will be killed.")
+        )
+    };
+    // A raylet that loses its head leaves with a code of its own.
+    for dead in [
+        ["gcs_server [exit code=-9]", "raylet [exit code=1]"],
+        ["raylet [exit code=1]", "gcs_server [exit code=-9]"],
+    ] {
+        let head = report(&block("10.0.0.1", "10:45:13", &dead));
+        assert_eq!(cause(&head), Some("ray.gcs-unreachable"), "{dead:?}");
+        assert!(
+            head.root.as_ref().is_some_and(|r| r.place.text.contains("gcs_server")),
+            "{dead:?}"
+        );
+    }
+    let own = report(&block(
+        "10.0.0.1",
+        "10:45:13",
+        &["raylet [exit code=1]", "log_monitor [exit code=-9]"],
+    ));
+    assert_eq!(cause(&own), Some("ray.raylet-died"));
+    let file = |name: &str, log: String| Text::new(name.to_owned(), log.into_bytes());
+    let lost = "[2025-11-20 10:46:15,000 E 89 89] (raylet) gcs_client.cc:300: Failed to connect to GCS within 60 seconds. GCS may have been killed. It's either GCS is terminated by `ray stop` or is killed unexpectedly.\n";
+    let worker = format!("{}{}", block("10.0.0.2", "10:46:13", &["raylet [exit code=1]"]), lost);
+    assert_eq!(cause(&report(&worker)), Some("ray.gcs-unreachable"));
+    let both = examine_texts(&[
+        file("worker.log", worker),
+        file(
+            "head.log",
+            block("10.0.0.1", "10:45:13", &["gcs_server [exit code=-9]"]),
+        ),
+    ]);
+    assert_eq!(cause(&both), Some("ray.gcs-unreachable"));
+    assert_eq!(both.root.as_ref().map(|r| r.place.input.as_str()), Some("head.log"));
     let gcs = |end: &str| {
         format!(
             "[2025-11-20 10:00:00,100 I 19 19] (gcs_server) gcs_server_main.cc:50: Ray cluster metadata ray_version=2.49.2 ray_commit=abc\n[2025-11-20 10:30:15,101 I 19 19] (gcs_server) gcs_node_manager.cc:450: Removing node, node name = 10.0.0.2, death reason = {end}\n"

@@ -65,6 +65,7 @@ pub fn root(catalog: &Catalog, launches: &Launches, failures: &[Failure]) -> Opt
     let best = died_first(catalog, launches, failures, best);
     let best = kept_out(launches, failures, best);
     let best = broke_first(launches, failures, best);
+    let best = lost_its_head(launches, failures, best);
     let first = left_first(launches, failures, best).or_else(|| cut_first(launches, failures, best));
     Some(first.unwrap_or(best))
 }
@@ -186,6 +187,29 @@ fn broke_first(launches: &Launches, failures: &[Failure], best: usize) -> usize 
         own && states && launches.in_known_order(f.event, chosen.event)
     };
     failures.iter().take(best).position(broke).unwrap_or(best)
+}
+
+/// The end of the cluster's head, where the best root is a raylet that left with a code of its own, as one that loses
+/// its head does, or that says that the head is gone. The head was killed, and is not known to have been so later; or
+/// the raylet itself says it.
+fn lost_its_head(launches: &Launches, failures: &[Failure], best: usize) -> usize {
+    let of_head = |f: &Failure| f.cause.as_deref() == Some("ray.gcs-unreachable");
+    let killed = |f: &Failure| of_head(f) && matches!(f.exit, Some(ExitStatus::Signal(_)));
+    let own_code = |f: &Failure| matches!(f.exit, Some(ExitStatus::Code(code)) if code > 0);
+    let left = |f: &Failure| f.cause.as_deref() == Some("ray.raylet-died") && own_code(f);
+    let Some(chosen) = failures.get(best).filter(|f| left(f) || of_head(f) && !killed(f)) else {
+        return best;
+    };
+    // One list that names both tells no order.
+    let later =
+        |i: usize, f: &Failure| i > best && f.teller != chosen.teller && launches.in_known_order(chosen.event, f.event);
+    let says = |f: &Failure| of_head(f) && f.process == chosen.process && f.process == f.teller;
+    let find = |gone: &dyn Fn(usize, &Failure) -> bool| {
+        (0..failures.len()).find(|&i| failures.get(i).is_some_and(|f| !f.survived && gone(i, f)))
+    };
+    find(&|i, f| killed(f) && !later(i, f))
+        .or_else(|| find(&|_, f| left(chosen) && says(f)))
+        .unwrap_or(best)
 }
 
 /// The failure of a node to join the cluster before what the cluster then lacked: with its devices the launch would have
