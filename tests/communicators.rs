@@ -220,3 +220,23 @@ fn whoever_died_of_its_own_is_no_absentee() {
     assert_eq!(report.cause.as_ref().map(|c| c.id.as_str()), Some("gpu-oom.other"));
     assert!(absent(&report).is_empty(), "{:?}", absent(&report));
 }
+
+#[test]
+fn an_absentee_that_raised_something_died_of_that() {
+    let raised = "[rank13]: Traceback (most recent call last):\n[rank13]:   File \"/app/train.py\", line 44, in <module>\n[rank13]:     x = plan(cfg)\n[rank13]: ValueError: the planes do not fit\n";
+    let mut whole = Job::of(vec![(0..RANKS).collect()], &[13]);
+    whole.world = false;
+    for job in [Job::tensor(&[13]), whole] {
+        let [first, second] = job.nodes();
+        let (waits, dumps) = second.split_at(second.find("[rank").unwrap());
+        let report = examine_texts(&[
+            Text::new("gx-a.log", first),
+            Text::new("gx-b.log", format!("{waits}{raised}{dumps}")),
+        ]);
+        assert_eq!(
+            report.headline,
+            "Rank 13 (gx-b) died of ValueError: the planes do not fit"
+        );
+        assert_eq!(absent(&report).len(), 1, "that it did not come stands behind");
+    }
+}

@@ -6,12 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalog::{Catalog, Strength};
+use crate::event::TracebackKind;
 use crate::launch::Launches;
 use crate::launch::arrival::{Absent, Arrival};
 use crate::launch::processes::ProcessId;
 use crate::report::model::{Alternative, Outcome};
 use crate::report::text::capital;
 use crate::verdict::Verdict;
+use crate::verdict::failure::Worth;
 
 use super::waits::{Waits, absent_in_words, finding, processes_in_words, ranks_in_words};
 
@@ -47,7 +49,8 @@ pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, ar
     let meeting = Meeting::of(arrival);
     // Who was refused did not wait: the head is heard, and had not got to where it listens.
     let refused = cause == UNREACHABLE && meeting.open.is_empty() && meeting.known.iter().all(|a| a.process.is_some());
-    out.headline = (!refused).then(|| meeting.headline(running));
+    let died = died_of_its_own(verdict, arrival.absent.iter().filter_map(|a| a.process));
+    out.headline = (!refused && !died).then(|| meeting.headline(running));
     let sentence = meeting.sentence();
     out.findings
         .push(finding(ABSENT, "warning", sentence.trim_end_matches('.')));
@@ -74,6 +77,14 @@ pub(super) fn is_news(catalog: &Catalog, verdict: &Verdict) -> bool {
     let cause = verdict.cause.as_deref().unwrap_or("");
     let of_meeting = cause.starts_with("dist.") || cause.starts_with("nccl.") || cause.starts_with("unknown.");
     verdict.outcome != Outcome::Failed || of_meeting && catalog.strength(cause) == Strength::Weak
+}
+
+/// Whether the launch failed of an exception that one of the absent raised itself: that it is missing is then only how
+/// the others saw it.
+pub(super) fn died_of_its_own(verdict: &Verdict, mut absent: impl Iterator<Item = ProcessId>) -> bool {
+    let root = verdict.root.and_then(|root| verdict.failures.get(root));
+    let raised = root.filter(|f| f.worth == Worth::Unknown && f.traceback != Some(TracebackKind::Quoted));
+    raised.is_some_and(|f| f.process == f.teller && absent.any(|id| id == f.process))
 }
 
 /// That a group is not complete, as what a launch under way most likely waits for.

@@ -13,7 +13,7 @@ use crate::report::model::Outcome;
 use crate::report::text::capital;
 use crate::verdict::Verdict;
 
-use super::absent::{ABSENT, is_news, unmet};
+use super::absent::{ABSENT, died_of_its_own, is_news, unmet};
 use super::waits::{Waits, finding, processes_in_words, ranks_in_words};
 
 /// Phase of a launch that is done with meetings.
@@ -42,7 +42,8 @@ pub(super) fn tell(catalog: &Catalog, launches: &Launches, verdict: &Verdict, ou
     if running {
         out.alternatives.push(unmet(catalog, &headline));
     }
-    out.headline = Some(headline);
+    let absent = all.iter().flat_map(|c| &c.absent).filter_map(|a| a.process);
+    out.headline = (!died_of_its_own(verdict, absent)).then_some(headline);
     if out.missing.is_empty() {
         out.missing.extend(told.without_a_log(&all));
     }
