@@ -173,6 +173,21 @@ fn what_two_files_state_in_one_second_has_no_order() {
 }
 
 /// A rank that has met its peer, and then prints these lines.
+#[test]
+fn containers_that_are_printed_one_below_the_other_are_ordered_by_their_stamps() {
+    // `docker compose logs --timestamps`: all of one container, then all of the next; one daemon stamps them.
+    let printed = |name: &str, n: u32, from: u32, error: &str| -> String {
+        let line = |(i, l): (u32, &str)| format!("{name}  | 2026-08-14T06:00:{:02}.000000000Z {l}\n", from + i);
+        (0..).zip(rank(n, from, error).lines()).map(line).collect()
+    };
+    let grouped = |a: u32, b: u32| {
+        let text = [printed("serve-a-1", 0, a, MEMORY), printed("serve-b-1", 1, b, FULL)].concat();
+        examine_texts(&[Text::new("compose.log", text)])
+    };
+    assert_eq!(root_process(&grouped(38, 10)).rank, Some(1));
+    assert_eq!(root_process(&grouped(10, 38)).rank, Some(0));
+}
+
 fn job(rank: u32, lines: &str) -> Text {
     let met = format!(
         "INFO 11-29 14:00:01 [parallel_state.py:1200] world_size=2 rank={rank} local_rank=0 distributed_init_method=tcp://10.0.0.1:29500 backend=nccl\n"

@@ -17,6 +17,8 @@ use super::{journal, stamps};
 /// Bytes of the parts in which Docker's json-file writes a longer line. Only a part lacks the line's end there; other
 /// collectors take it off every line.
 const DOCKER_PART: usize = 16 << 10;
+/// The field that journald adds to every record that it gives out.
+const JOURNALD: &str = "__REALTIME_TIMESTAMP";
 
 /// Which keys make an object an envelope; equal for the objects of one writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,15 +143,24 @@ pub(super) fn of(top: &Fields) -> Option<Entry> {
         (Some(process), Some(pid)) if vllm => format!("({process} pid={pid}) "),
         _ => String::new(),
     };
+    // Journald tells of each record what is known of it: of a container's more than of the kernel's.
+    let journald = top.get(JOURNALD).map(|_| Shape {
+        text: key,
+        nested: None,
+        stamp: Some(JOURNALD),
+        level: None,
+        stream: false,
+        container: false,
+    });
     Some(Entry {
-        shape: Shape {
+        shape: journald.unwrap_or(Shape {
             text: key,
             nested: nested.map(|(key, _)| key),
             stamp: stamp.as_ref().map(|(key, _)| *key),
             level: level.map(|(key, _)| key),
             stream: stream.is_some(),
             container: container.is_some(),
-        },
+        }),
         text,
         prefix,
         partial,
@@ -283,6 +294,15 @@ mod tests {
         assert!(partial(r#","_p":"P""#, "a") && !partial(r#","_p":"F""#, &part) && partial(r#","logtag":"P""#, "a"));
         assert!(partial(r#","partial_message":"true","partial_last":"false""#, "a"));
         assert!(!partial(r#","partial_message":"true","partial_last":"true""#, "a"));
+    }
+
+    #[test]
+    fn journald_is_one_writer_whatever_it_knows_of_a_record() {
+        let of_container = r#"{"MESSAGE":"x","PRIORITY":"6","CONTAINER_NAME":"vllm","_SOURCE_REALTIME_TIMESTAMP":"1763632801999000","__REALTIME_TIMESTAMP":"1763632802000000"}"#;
+        let of_kernel = r#"{"MESSAGE":"y","_TRANSPORT":"kernel","SYSLOG_IDENTIFIER":"kernel","__REALTIME_TIMESTAMP":"1763632850000000"}"#;
+        let shape = |record| read(record).map(|entry| entry.shape);
+        assert!(shape(of_container).is_some());
+        assert_eq!(shape(of_container), shape(of_kernel));
     }
 
     #[test]

@@ -104,7 +104,8 @@ fn texts(parts: &[Arc<Source>]) -> impl Iterator<Item = &Arc<str>> {
 
 /// Merges the events of all sources.
 pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) -> Vec<Placed> {
-    let several = sources.len() > 1;
+    let parts = sources.iter().flat_map(|source| stretches(&source.harvest.events));
+    let several = sources.len() > 1 || parts.take(2).count() > 1;
     let base: Option<&Stamp> = sources
         .iter()
         .flat_map(|s| &s.harvest.events)
@@ -175,12 +176,16 @@ pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) ->
 }
 
 /// The parts of a source that stand beside each other in time, though one below the other: what `kubectl logs` prints of
-/// one pod after that of another. Each node's lines stand together, and the time steps back between them.
+/// one pod after that of another, `docker compose logs` of one container. The lines of each stand together, and the time
+/// steps back between them.
 fn stretches(events: &[Event]) -> impl Iterator<Item = &[Event]> {
-    let same = |a: &Event, b: &Event| a.speaker.node == b.speaker.node;
+    fn place(event: &Event) -> (Option<&Arc<str>>, Option<&Arc<str>>) {
+        (event.speaker.node.as_ref(), event.speaker.container.as_ref())
+    }
+    let same = |a: &Event, b: &Event| place(a) == place(b);
     let runs = || events.chunk_by(same);
-    let nodes: HashSet<Option<&Arc<str>>> = events.iter().map(|e| e.speaker.node.as_ref()).collect();
-    let apart = nodes.len() > 1 && runs().take(nodes.len() + 1).count() == nodes.len();
+    let places: HashSet<_> = events.iter().map(place).collect();
+    let apart = places.len() > 1 && runs().take(places.len() + 1).count() == places.len();
     let back = |(a, b): (&[Event], &[Event])| {
         let events = a.last().zip(b.first());
         let stamps = events.and_then(|(a, b)| a.place.time.as_ref().zip(b.place.time.as_ref()));
