@@ -352,6 +352,13 @@ fn a_pod_is_compared_with_pods_and_a_container_with_containers() {
         row("fluentd-abcde")
     ));
     assert_eq!(other.outcome, Outcome::Healthy);
+    for (container, outcome) in [("istio-proxy", Outcome::Running), ("engine", Outcome::Failed)] {
+        let probed = format!(
+            "{}2m   Normal   Killing   pod/llama-7d9f8b6c5d-x2k4p   Container {container} failed startup probe, will be restarted\n",
+            in_pod(STARTED)
+        );
+        assert_eq!(report(&probed).outcome, outcome, "{container}");
+    }
 
     let composed = |log: &str| log.lines().map(|l| format!("vllm_1  | {l}\n")).collect::<String>();
     for end in [

@@ -32,16 +32,17 @@ impl OwnNames {
     /// Whether a supervisor tells of another unit, pod or container than that of the launch, of which one is known.
     pub fn tell_another(&self, catalog: &Catalog, launches: &Launches, event: &Event) -> bool {
         let program = catalog.signature(event.signature).map(|s| s.def.program.as_str());
+        if let Some(container) = event.setting("probed_container") {
+            let own = self.containers(catalog, launches);
+            return !own.is_empty() && !own.contains(&**container);
+        }
         let Some(label) = event.victim.label.as_deref() else {
             return false;
         };
         match program {
             Some("systemd") => self.is_another_unit(catalog, launches, label),
             Some("docker") => {
-                let own = self.containers.get_or_init(|| {
-                    let speakers = engines(catalog, launches).filter_map(|event| event.speaker.container.as_deref());
-                    speakers.map(str::to_owned).collect()
-                });
+                let own = self.containers(catalog, launches);
                 !own.is_empty() && !own.iter().any(|own| are_one_service(own, label))
             }
             Some("k8s") => {
@@ -54,6 +55,13 @@ impl OwnNames {
             }
             _ => false,
         }
+    }
+
+    fn containers(&self, catalog: &Catalog, launches: &Launches) -> &BTreeSet<String> {
+        self.containers.get_or_init(|| {
+            let speakers = engines(catalog, launches).filter_map(|event| event.speaker.container.as_deref());
+            speakers.map(str::to_owned).collect()
+        })
     }
 
     /// A service under whose name no engine speaks, where one speaks under that of another that is told of. Any scope may
