@@ -27,6 +27,13 @@ pub struct RayTag {
     pub ip: Option<Arc<str>>,
 }
 
+impl RayTag {
+    /// Whether it is one of Ray's own daemons, which run none of a launch's code.
+    pub fn is_daemon(&self) -> bool {
+        matches!(&*self.name, "raylet" | "autoscaler" | "gcs_server")
+    }
+}
+
 /// Everything the transport said about a line. Shared between the lines that have the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Tag {

@@ -447,7 +447,36 @@ fn what_an_exception_announces_below_its_first_line_is_what_it_says() {
                Error while creating shared memory segment /dev/shm/nccl-v2jS20 (size 9637888)";
     assert_fails(shm, "", "nccl.shm", 3);
     let below = "Last error:\nError while creating shared memory segment /dev/shm/nccl-v2jS20 (size 9637888)";
-    assert_fails("RuntimeError: Internal check failed.", below, "nccl.shm", 2);
+    assert_fails(
+        &format!("RuntimeError: Internal check failed.\n{below}"),
+        "",
+        "nccl.shm",
+        2,
+    );
+}
+
+#[test]
+fn what_an_exception_announces_has_an_end() {
+    let nccl = "torch.distributed.DistBackendError: NCCL error in: a.cpp:9, invalid usage, NCCL version 2.27.5\n\
+                ncclInvalidUsage: This usually reflects invalid usage of NCCL library.\n\
+                Last error:\n\
+                Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1b000";
+    let field = "pydantic_core._pydantic_core.ValidationError: 1 validation error for CacheConfig\n\
+                 gpu_memory_utilization\n  \
+                 Input should be less than or equal to 1 [type=less_than_equal, input_value=1.5, input_type=float]";
+    let native = "torch.distributed.DistNetworkError: failed to recv, got 0 bytes\n\
+                  Exception raised from recvBytes at /pytorch/Utils.hpp:670 (most recent call first):\n\
+                  frame #0: c10::Error::Error(c10::SourceLocation, std::string) + 0x98 (0x7f)";
+    for below in [
+        "With the other checkpoint I get CUDA out of memory instead.",
+        "I had \"No space left on device\" before.",
+    ] {
+        assert_fails(nccl, below, "nccl.duplicate-gpu", 3);
+        assert_fails(field, below, "config.invalid-value", 2);
+        assert_fails(native, below, "dist.store-unreachable", 0);
+    }
+    let second = format!("{field}\nmodel\n  Value error, Invalid repository ID or local directory specified: 'foo'.");
+    assert_fails(&second, "", "model.not-found", 4);
 }
 
 #[test]
@@ -516,7 +545,8 @@ fn what_a_compiler_or_a_loader_says_right_below_an_exception_is_what_it_says() {
         ),
     ];
     for (line, right) in printed {
-        assert_fails("RuntimeError: Failed to load the extension.", line, right, 1);
+        let error = format!("RuntimeError: Failed to load the extension.\n{line}");
+        assert_fails(&error, "", right, 1);
     }
 }
 
@@ -542,4 +572,22 @@ fn a_line_that_a_terminal_broke_goes_on_and_one_that_is_only_long_does_not() {
         cause(&log("With others I see CUDA out of memory instead.")),
         "unknown.exception"
     );
+}
+
+#[test]
+fn what_a_daemon_of_ray_says_below_a_worker_s_exception_is_the_daemon_s() {
+    let nccl = "torch.distributed.DistBackendError: NCCL error in: a.cpp:9, remote process exited or there was a network \
+                error, NCCL version 2.27.5\n\
+                ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.\n\
+                Last error:\n\
+                socketProgressOpt: Call to recv from 10.0.0.2<41234> failed : Connection reset by peer";
+    let raylet = "(raylet, ip=10.0.0.2) 1 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due \
+                  to other reasons at node (ID: 4f0e, IP: 10.0.0.2) over the last time period.";
+    for (form, line, report) in &failed_loads(nccl, raylet)[..2] {
+        assert_eq!(
+            (cause(report), root_line(report)),
+            ("host-mem.ray-monitor", line + 4),
+            "{form}"
+        );
+    }
 }

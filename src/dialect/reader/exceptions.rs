@@ -128,12 +128,13 @@ impl Reader<'_> {
         let near_end = left <= NEAR_END;
         let unfinished = block.at_end && near_end && grave && kind != TracebackKind::Ignored && !block.bare;
         let mut frames = Vec::new();
+        let logged = block.logged && !block.bare;
         for raw in block.chain {
             if raw.lines.is_empty() {
                 frames = shared(raw.frames);
                 continue;
             }
-            let Some((exception, found)) = self.exception(raw) else {
+            let Some((exception, found)) = self.exception(raw, logged) else {
                 continue;
             };
             chain.push(exception);
@@ -214,7 +215,7 @@ impl Reader<'_> {
         rows.find(near).map_or_else(Victim::default, |e| e.victim.clone())
     }
 
-    pub(super) fn exception(&self, raw: RawException<Mark>) -> Option<(Exception, Captured)> {
+    pub(super) fn exception(&self, raw: RawException<Mark>, logged: bool) -> Option<(Exception, Captured)> {
         let place = raw.lines.first().map(|(_, mark)| mark.place.clone())?;
         let mut message = String::new();
         let mut starts = Vec::with_capacity(raw.lines.len());
@@ -241,7 +242,9 @@ impl Reader<'_> {
         }
         let place = starts.first().map_or(place, |(_, p)| (*p).clone());
         let joined = [message.replace('\n', ""), message.replace('\n', " ")];
-        let sure = certain(&message, &printed);
+        // Above it there are lines of the record, too: where both have a header, each line has.
+        let headed = logged && printed.first().is_some_and(|line| line.logged);
+        let sure = certain(&message, &printed, headed);
         let hit = self.find_exception(&kind, &message, &joined, sure);
         let mut stated_at = place.clone();
         let (mut signature, mut captured, mut forwarded, mut told_phase) = (None, Captured::default(), false, None);
@@ -324,7 +327,7 @@ impl Reader<'_> {
         };
         let first = message.get(..sure).filter(|_| sure < message.len()).and_then(look);
         let counts = |hit: &Hit<'_>| {
-            hit.at < sure || self.may_stand_below(kind, hit) || first.as_ref().is_some_and(|f| self.refines(hit, f))
+            hit.at < sure || self.may_stand_below(hit) || first.as_ref().is_some_and(|f| self.refines(hit, f))
         };
         let hit = look(message).filter(counts).or(first);
         if !message.contains('\n') || hit.as_ref().is_some_and(strong) {
@@ -336,20 +339,21 @@ impl Reader<'_> {
                 .signature(hit.id)
                 .is_some_and(|s| s.def.role == Role::Benign)
         };
+        // Joined without a blank, what is sure is shorter by its ends of lines.
+        let ends = message.bytes().take(sure).filter(|b| *b == b'\n').count();
         let again = joined
             .iter()
-            .find_map(|text| look(text).filter(|hit| hit.at < sure && strong(hit) && !harmless(hit)));
+            .zip([sure - ends, sure])
+            .find_map(|(text, sure)| look(text).filter(|hit| hit.at < sure && strong(hit) && !harmless(hit)));
         again.map(|found| Hit { at: 0, ..found }).or(hit)
     }
 
     /// Whether a signature's text may stand in a line of which it is not sure that it is of the message: only where it is
-    /// one of the program that the type is of, or of this very type, or a user's.
-    fn may_stand_below(&self, kind: &str, hit: &Hit<'_>) -> bool {
-        let package = kind.split('.').next();
-        self.catalog.signature(hit.id).is_some_and(|s| {
-            let of_type = s.def.exception.is_some() || package == Some(s.def.program.as_str());
-            s.added || of_type && s.def.role != Role::Benign
-        })
+    /// one of this very type, or a user's.
+    fn may_stand_below(&self, hit: &Hit<'_>) -> bool {
+        self.catalog
+            .signature(hit.id)
+            .is_some_and(|s| s.added || s.def.exception.is_some() && s.def.role != Role::Benign)
     }
 
     /// Whether a signature names the cause of which another one tells only the family.

@@ -30,7 +30,7 @@ use crate::catalog::Catalog;
 use crate::catalog::captures::Identity;
 use crate::catalog::schema::{self, Role};
 use crate::event::{Event, Fact, InputId, Place, Program, SignatureId, Speaker, TracebackKind};
-use crate::record::Record;
+use crate::record::{RayTag, Record};
 use crate::time::Stamp;
 
 /// Bytes of a line kept as evidence.
@@ -383,6 +383,9 @@ impl<'c> Reader<'c> {
                 false => Foretold::Logged,
             });
         }
+        // What a daemon says between the lines of a worker continues none of them.
+        let daemon = record.tag.ray.as_ref().is_some_and(RayTag::is_daemon);
+        let bare = bare && (is_head || !daemon);
         let taken = self.assembler.offer(key, bare, line, &mark, known, &mut self.blocks);
         self.take_blocks();
         if taken != Taken::No && !is_head {

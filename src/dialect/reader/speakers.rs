@@ -89,7 +89,7 @@ impl Reader<'_> {
         let printed = tag.rank.filter(|_| unnamed);
         let rank = head.rank.or(printed).and_then(event::rank);
         let program = match (head.program, ray) {
-            (Program::Unknown, Some(r)) if matches!(&*r.name, "raylet" | "autoscaler" | "gcs_server") => Program::Ray,
+            (Program::Unknown, Some(r)) if r.is_daemon() => Program::Ray,
             (program, _) => program,
         };
         // NCCL's device is that of the calling thread and may be wrong: it is no identity.

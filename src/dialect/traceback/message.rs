@@ -14,14 +14,25 @@ const PARAGRAPHS: &[&str] = &[" Client Error", " Server Error"];
 /// What a message holds whose further lines say why: pydantic's, torch's of an NCCL error, one that has details, and
 /// torch's of an extension, whose build has the first line of its output there already.
 const ANNOUNCING: &[&str] = &[
-    " validation error",
+    VALIDATION,
     "NCCL error in: ",
     " the following ",
     "Error building extension '",
 ];
 
-/// What names, at the head or the end of a line of its own, what a command or a library printed.
-const LABELS: &[&str] = &["stdout:", "stderr:", "last error:"];
+/// What names, at the head or the end of a line of its own, what a command printed.
+const STREAMS: &[&str] = &["stdout:", "stderr:"];
+
+/// Below which NCCL's last warning stands, which is one line.
+const LAST_ERROR: &str = "Last error:";
+
+/// How pydantic's message begins, and what stands behind each of its reasons.
+const VALIDATION: &str = " validation error";
+const REASON_TYPE: &str = "[type=";
+
+/// What stands above the frames of C++, and how each begins.
+const CXX_FRAMES: &str = "(most recent call first):";
+const CXX_FRAME: &str = "frame #";
 
 /// The last line of a build that failed.
 const BUILD_STOPPED: &str = "ninja: build stopped";
@@ -70,6 +81,9 @@ const HINTS: &[&str] = &[
 /// Lines of a message that has paragraphs.
 const PARAGRAPH_LINES: usize = 8;
 
+/// What a line ends in that need not go on.
+const SENTENCE_ENDS: [char; 8] = ['.', '!', '?', ')', '\'', '"', '}', ']'];
+
 /// Types whose text is the `repr` of one value: a line and no more.
 const ONE_LINE: &[&str] = &["KeyError", "KeyboardInterrupt"];
 
@@ -91,6 +105,16 @@ pub struct Printed {
     pub logged: bool,
     /// Up to the edge of a terminal, as far as the lines above it show where that is.
     pub full: bool,
+}
+
+/// What a line says of those below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Announced {
+    Nothing,
+    /// The next line is of the message.
+    Line,
+    /// All lines are, until one that ends what was announced.
+    All,
 }
 
 /// Whether the exception line says all that there is: a type without a message, or one whose message is one value.
@@ -115,7 +139,10 @@ pub(super) fn is_over<P>(lines: &[(String, P)], text: &str, logged: bool, known:
     }
     let paragraphs = lines.len() < PARAGRAPH_LINES && lines.first().is_some_and(|(l, _)| holds(l, PARAGRAPHS));
     let own = known == Known::Own && !(trimmed == "Killed" && in_build(lines));
-    let opened = lines.iter().fold(false, |open, (l, _)| announces(l, open));
+    let announced = lines
+        .iter()
+        .fold(Announced::Nothing, |so_far, (l, _)| announces(l, so_far));
+    let opened = announced != Announced::Nothing;
     let another = !logged && !is_hint(trimmed) && (known == Known::Noise || begins_another(text));
     // A compiler parts what it says by blank lines.
     let parted = blank && !text.starts_with(' ') && !paragraphs && !in_build(lines);
@@ -132,48 +159,67 @@ pub(super) fn begins_another(text: &str) -> bool {
 
 /// The bytes at the head of a message, its lines joined by `\n`, that surely belong to it: the first line, what stands in
 /// one record of a logger with it, what is indented below it, what a line announces, what a compiler, linker or loader
-/// says, and what a terminal broke off. `printed` holds how each line was printed.
-pub fn certain(message: &str, printed: &[Printed]) -> usize {
-    let (mut end, mut announced, mut before) = (0, false, None);
+/// says, and what a terminal broke off. `printed` holds how each line was printed, `headed` says that a header stands
+/// before each line of the record: then one without is at most the rest of a broken one.
+pub fn certain(message: &str, printed: &[Printed], headed: bool) -> usize {
+    let (mut end, mut announced, mut before) = (0, Announced::Nothing, None);
+    let validation = message
+        .split('\n')
+        .next()
+        .is_some_and(|first| first.contains(VALIDATION));
     for (i, line) in message.split('\n').enumerate() {
         let printed = printed.get(i).copied().unwrap_or_default();
-        let belongs = before.is_none_or(|before: Printed| {
-            let own = line.trim().is_empty() || line.starts_with([' ', '\t']) || is_hint(line) || is_label(line);
-            announced || printed.logged || own || is_of_tool(line) || before.full && continues(line)
+        // The name of a field, below which its reason stands.
+        let field = validation && !line.trim().contains(' ');
+        let belongs = before.is_none_or(|broken: bool| {
+            let below = announced != Announced::Nothing || field || is_inner(line);
+            printed.logged || broken && continues(line) || !headed && below
         });
         if !belongs {
             break;
         }
-        announced = announces(line, announced);
+        announced = if field {
+            Announced::All
+        } else {
+            announces(line, announced)
+        };
         end += line.len() + usize::from(before.is_some());
-        before = Some(printed);
+        before = Some(printed.full && !line.ends_with(SENTENCE_ENDS));
     }
     end
 }
 
-/// Whether what is below a line of a message is announced as a part of it. `announced` says that the line itself is.
-fn announces(line: &str, announced: bool) -> bool {
-    !line.starts_with(BUILD_STOPPED) && (announced || opens(line))
+/// Whether a line is part of a message by its own form.
+fn is_inner(line: &str) -> bool {
+    let below = line.is_empty() || line.starts_with([' ', '\t']) || line.starts_with(CXX_FRAME);
+    below || is_hint(line) || is_stream(line) || line.starts_with(LAST_ERROR) || is_of_tool(line)
+}
+
+/// What is announced below a line of a message. `so_far` is what was before it.
+fn announces(line: &str, so_far: Announced) -> Announced {
+    let text = line.trim_end();
+    let ends = text.starts_with(BUILD_STOPPED) || text.ends_with(']') && text.contains(REASON_TYPE);
+    match so_far {
+        _ if text == LAST_ERROR => Announced::Line,
+        _ if ends || text.ends_with(CXX_FRAMES) => Announced::Nothing,
+        Announced::All => Announced::All,
+        _ if opens(text) => Announced::All,
+        _ => Announced::Nothing,
+    }
 }
 
 /// Whether a line of a message announces the lines below it.
 fn opens(line: &str) -> bool {
-    let line = line.trim_end();
     let marks = line.is_empty() || line.ends_with([':', '`', '=']);
-    marks || holds(line, ANNOUNCING) || holds(line, PARAGRAPHS) || is_label(line)
+    marks || holds(line, ANNOUNCING) || holds(line, PARAGRAPHS) || is_stream(line)
 }
 
-/// Whether a line names what a command or a library printed: what follows on it, or on the lines below.
-fn is_label(line: &str) -> bool {
-    let line = line.trim_end().as_bytes();
-    LABELS.iter().any(|label| {
-        let first = line.get(..label.len());
-        let last = line.len().checked_sub(label.len()).and_then(|at| line.get(at..));
-        [first, last]
-            .iter()
-            .flatten()
-            .any(|part| part.eq_ignore_ascii_case(label.as_bytes()))
-    })
+/// Whether a line names what a command printed, which follows on it or below: `stdout:`, `Captured stderr:`.
+fn is_stream(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let named = |word: &str| STREAMS.iter().any(|stream| word.eq_ignore_ascii_case(stream));
+    let (first, second) = (words.next(), words.next());
+    first.is_some_and(named) || second.is_some_and(named) && words.next().is_none()
 }
 
 /// Whether a line is one of a compiler's, linker's or loader's, which begins with the program or a file of code, or
@@ -252,7 +298,7 @@ mod tests {
     use super::*;
 
     fn sure(message: &str) -> usize {
-        certain(message, &[])
+        certain(message, &[], false)
     }
 
     #[test]
@@ -272,6 +318,7 @@ mod tests {
         }
         assert_eq!(sure("no room\nI saw this yesterday, too."), "no room".len());
         assert_eq!(sure("no room"), "no room".len());
+        assert_eq!(sure("no room\nBelow there is stderr:\nno room"), "no room".len());
         let stopped = "Ninja build failed. Ninja output:\nFAILED: a.o\nninja: build stopped: subcommand failed.";
         assert_eq!(sure(&format!("{stopped}\nWith gcc 12 I see more.")), stopped.len());
     }
@@ -319,7 +366,7 @@ mod tests {
             full: true,
             ..Printed::default()
         };
-        let rest = |below: &str, printed| certain(&format!("{first}\n{below}"), &[printed]) - first.len();
+        let rest = |below: &str, printed| certain(&format!("{first}\n{below}"), &[printed], false) - first.len();
         assert!(rest("tokens that can be stored", full) > 0);
         assert_eq!(rest("Tokens were missing yesterday, too.", full), 0);
         assert_eq!(rest("tokens that can be stored", Printed::default()), 0);
@@ -331,9 +378,27 @@ mod tests {
             logged: true,
             ..Printed::default()
         };
-        let message = "no room\nfor the planes\nI saw this yesterday, too.";
-        assert_eq!(certain(message, &[logged, logged]), "no room\nfor the planes".len());
-        assert_eq!(certain(message, &[logged]), "no room".len());
+        let message = "no room\nfor the planes:\nI saw this yesterday, too.";
+        let record = "no room\nfor the planes:";
+        assert_eq!(certain(message, &[logged, logged], true), record.len());
+        assert_eq!(certain(message, &[logged], true), "no room".len());
+        assert_eq!(certain(message, &[logged, logged], false), message.len());
+    }
+
+    #[test]
+    fn what_was_announced_ends() {
+        for said in [
+            "NCCL error in: a.cpp:1, invalid usage\nncclInvalidUsage: usage\nLast error:\nDuplicate GPU detected",
+            "2 validation errors for CacheConfig\nblock_size\n  Input should be 16 [type=literal, input_value=1]\nspace\nToo \
+             much.\nSee below. [type=value_error, input_value=2]\n    For further information visit x",
+            "failed to recv\n  Exception raised from recvBytes at a.hpp:670 (most recent call first):\nframe #0: c10::Error",
+        ] {
+            assert_eq!(
+                sure(&format!("{said}\nWith others I see no room.")),
+                said.len(),
+                "{said}"
+            );
+        }
     }
 
     #[test]
