@@ -333,3 +333,19 @@ fn an_effect_that_is_only_warned_of_tells_of_no_failure() {
     assert_eq!(report(&job('W')).outcome, Outcome::Running);
     assert_eq!(cause(&report(&job('E'))), Some("nccl.peer-died"));
 }
+
+#[test]
+fn what_ray_hands_on_is_of_a_launch_where_the_head_of_its_log_is_cut_off() {
+    let handed_on = "  File \"/x/site-packages/ray/_private/worker.py\", line 3009, in get\n    values, debugger_breakpoint = worker.get_objects(\n  File \"/x/site-packages/ray/_private/worker.py\", line 1053, in get_objects\n    raise value.as_instanceof_cause()\nray.exceptions.RayTaskError(OSError): ray::RayWorkerWrapper.load_model() (pid=185, ip=10.0.0.1, actor_id=09a1, repr=<launch.RayWorkerWrapper object at 0x7fac>)\n  File \"/home/user/launch/launch.py\", line 67, in load_model\n    h.write(b\"\\0\" * (1 << 20))\nOSError: [Errno 28] No space left on device\n";
+    let step = "(RayWorkerWrapper pid=185) rank 1: init_device pid 185\n";
+    let sink = "[*** LOG ERROR #0001 ***] [2026-11-29 13:57:16] [ray_log_sink] Failed flush to file /tmp/ray/session_2026-11-29_13-57-08_056713_18/logs/python-core-driver-01_18.log: No space left on device\n";
+    for log in [
+        format!("{handed_on}{step}{sink}"),
+        format!("{handed_on}{sink}"),
+        handed_on.to_owned(),
+    ] {
+        let full = report(&log);
+        assert_eq!(full.outcome, Outcome::Failed);
+        assert_eq!(cause(&full), Some("env.disk-full"));
+    }
+}

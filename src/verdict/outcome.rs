@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::catalog::Catalog;
 use crate::catalog::schema::{Role, SignatureDef};
 use crate::catalog::structure::{Origin, Structure};
-use crate::event::{Event, ExitStatus, Fact, Frame, Program, Traceback, TracebackKind};
+use crate::event::{Event, Exception, ExitStatus, Fact, Frame, Program, Traceback, TracebackKind};
 use crate::launch::Launches;
 use crate::launch::machine::Machine;
 use crate::launch::nodes::{Nodes, workers_are_done};
@@ -244,7 +244,10 @@ fn of_a_launch(catalog: &Catalog, launches: &Launches, attempt: usize) -> bool {
             || event.speaker.rank.is_some()
             || is_judged(event.speaker.program)
     });
-    spoken || tracebacks(launches, attempt).any(|t| t.chain.iter().any(|e| e.frames.iter().any(at_work)))
+    // What Ray hands on was raised in a task or an actor of a cluster.
+    let handed_on = |e: &Exception| e.kind.starts_with("ray.exceptions.");
+    let raised = |e: &Exception| handed_on(e) || e.frames.iter().any(at_work);
+    spoken || tracebacks(launches, attempt).any(|t| t.chain.iter().any(raised))
 }
 
 fn tracebacks(launches: &Launches, attempt: usize) -> impl Iterator<Item = &Traceback> {
