@@ -261,3 +261,63 @@ fn ranks_that_give_up_at_one_barrier_tell_the_sizes_they_were_started_for() {
     );
     assert!(findings(&job([4, 4, 4]), "arrival.sizes").is_empty());
 }
+
+/// The start of one node of one of several servers that share the work of a service.
+fn server_node(mode: &str, address: &str, count: u32, rank: u32, end: &str) -> String {
+    let tp = 2 * count;
+    let first = 2 * rank;
+    format!(
+        "[2026-03-05 21:11:02] server_args=ServerArgs(model_path='/m/a', tp_size={tp}, dist_init_addr={address}, nnodes={count}, node_rank={rank}, disaggregation_mode='{mode}')\n\
+         [2026-03-05 21:11:14 TP{first}] Init torch distributed begin.\n[2026-03-05 21:11:14 TP{}] Init torch distributed begin.\n{end}",
+        first + 1
+    )
+}
+
+const UP: &str = "[2026-03-05 21:13:01] INFO:     Application startup complete.\n[2026-03-05 21:13:02] The server is fired up and ready to roll!\n";
+const GAVE_UP: &str = "[2026-03-05 21:21:15 TP0] Scheduler hit an exception: Traceback (most recent call last):\n  File \"/usr/lib/python3.12/dist-packages/torch/distributed/rendezvous.py\", line 189, in _create_c10d_store\n    return TCPStore(\ntorch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 2/4 clients joined.\n";
+
+#[test]
+fn servers_that_share_the_work_of_a_service_have_a_first_node_each() {
+    let file = |name: &str, log: String| Text::new(format!("{name}.log"), log);
+    let decode = |rank: u32, end: &str| server_node("decode", "'10.7.0.30:5000'", 2, rank, end);
+    let alone = examine_texts(&[
+        file("prefill-0", server_node("prefill", "None", 1, 0, UP)),
+        file("decode-0", decode(0, GAVE_UP)),
+    ]);
+    assert_eq!(alone.headline, "Ranks 2, 3 never joined: 2 of 4 ranks waited for them");
+    let prefill = |rank: u32, end: &str| server_node("prefill", "'10.7.0.20:5000'", 2, rank, end);
+    let both = examine_texts(&[
+        file("prefill-0", prefill(0, UP)),
+        file("prefill-1", prefill(1, "")),
+        file("decode-0", decode(0, GAVE_UP)),
+        file("decode-1", decode(1, "")),
+    ]);
+    for report in [&alone, &both] {
+        assert!(findings(report, "nodes.misfit").is_empty(), "{:?}", report.findings);
+        assert_eq!(
+            report.root.as_ref().and_then(|r| r.place.node.as_deref()),
+            Some("decode-0")
+        );
+        assert!(
+            report.remedies.iter().all(|r| !r.title.contains("rank of its own")),
+            "{:?}",
+            report.remedies
+        );
+    }
+    assert_eq!(both.launch.nodes, Some(2), "those of the server that failed");
+}
+
+#[test]
+fn a_name_may_stand_for_any_address() {
+    let pair = |first: &'static str, second: &'static str| {
+        let node = |address: &str, rank: u32| server_node("null", address, 2, rank, [GAVE_UP, ""][rank as usize]);
+        examine_texts(&[
+            Text::new("n0.log", node(first, 0)),
+            Text::new("n1.log", node(second, 1)),
+        ])
+    };
+    let by_name = pair("'10.7.0.20:5000'", "'head-0.svc:5000'");
+    assert!(findings(&by_name, "nodes.misfit").is_empty(), "{:?}", by_name.findings);
+    let elsewhere = pair("'10.7.0.20:5000'", "'10.7.0.21:5000'");
+    assert_eq!(findings(&elsewhere, "nodes.misfit").len(), 1);
+}

@@ -13,7 +13,7 @@ use super::{Launches, Placed};
 use crate::event::InputId;
 
 /// Settings that name the node with rank 0.
-const HEADS: &[&str] = &["master_addr", "dist_init_addr"];
+pub(super) const HEADS: &[&str] = &["master_addr", "dist_init_addr"];
 /// Settings by which nothing is captured.
 const EAGER: &[&str] = &["enforce_eager", "disable_cuda_graph"];
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::Launches;
 use super::differences::{Difference, Value, Weight, differences};
+use super::nodes::HEADS;
 
 /// How the interfaces begin that a machine makes for itself: bridges of containers and virtual machines, loop-backs.
 const OF_THE_MACHINE: &[&str] = &[
@@ -76,9 +77,20 @@ pub fn odd(launches: &Launches, attempt: usize) -> Vec<Odd> {
     }));
     let meeting = values(launches, attempt, "init_method");
     out.extend(address(&meeting, &|node| has_first_rank(launches, attempt, node)));
-    out.extend(same_rank(&rank));
+    let stated = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| values(launches, attempt, name))
+            .collect::<Vec<_>>()
+    };
+    out.extend(same_rank(&rank, &stated(&["nnodes"]), &stated(HEADS)));
     out.extend(interface(&values(launches, attempt, "nccl_interface")));
-    let shared = |d: &Difference| matches!(d.weight, Weight::Group | Weight::Work);
+    let one_form = |d: &Difference| {
+        let mut values = d.values.iter().filter_map(|(value, _)| value.as_deref());
+        let first = values.next();
+        first.is_none_or(|first| values.all(|value| are_comparable(first, value)))
+    };
+    let shared = |d: &Difference| matches!(d.weight, Weight::Group | Weight::Work) && one_form(d);
     let unlike = differences(launches, attempt).into_iter().filter(shared);
     out.extend(unlike.map(Odd::Setting));
     out
@@ -121,7 +133,7 @@ fn address(values: &ByNode, is_head: &dyn Fn(&str) -> bool) -> Option<Odd> {
     let right = only(values, head)?;
     let others = values.keys().filter(|node| *node != head);
     others.into_iter().find_map(|node| {
-        let told = only(values, node).filter(|told| *told != right)?;
+        let told = only(values, node).filter(|told| *told != right && are_comparable(told, &right))?;
         Some(Odd::Address {
             node: node.clone(),
             told: place(&told),
@@ -131,19 +143,36 @@ fn address(values: &ByNode, is_head: &dyn Fn(&str) -> bool) -> Option<Odd> {
     })
 }
 
+/// Whether two addresses name hosts in the same way: a name may stand for any address.
+fn are_comparable(a: &str, b: &str) -> bool {
+    let by_number = |text: &str| {
+        let host = text.split_once("://").map_or(text, |(_, place)| place);
+        let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+        host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok()
+    };
+    by_number(a) == by_number(b)
+}
+
 /// An address without the scheme of a URL.
 fn place(text: &Arc<str>) -> Arc<str> {
     text.split_once("://")
         .map_or_else(|| text.clone(), |(_, place)| place.into())
 }
 
-/// Nodes that were started with one node rank.
-fn same_rank(values: &ByNode) -> Option<Odd> {
-    let mut nodes: BTreeMap<Arc<str>, Vec<Arc<str>>> = BTreeMap::new();
-    for node in values.keys() {
-        nodes.entry(only(values, node)?).or_default().push(node.clone());
+/// A node rank, and the address at which its nodes meet.
+type Seat = (Arc<str>, Option<Arc<str>>);
+
+/// Nodes that were started with one node rank. Those that meet at another address, or are one node alone, are servers of
+/// their own, as those are that share the work of a service.
+fn same_rank(values: &ByNode, counts: &[ByNode], heads: &[ByNode]) -> Option<Odd> {
+    let of = |all: &[ByNode], node: &str| all.iter().find_map(|values| only(values, node));
+    let several = values.keys().filter(|node| of(counts, node).as_deref() != Some("1"));
+    let mut nodes: BTreeMap<Seat, Vec<Arc<str>>> = BTreeMap::new();
+    for node in several {
+        let key = (only(values, node)?, of(heads, node));
+        nodes.entry(key).or_default().push(node.clone());
     }
-    let (rank, nodes) = nodes.into_iter().find(|(_, nodes)| nodes.len() > 1)?;
+    let ((rank, _), nodes) = nodes.into_iter().find(|(_, nodes)| nodes.len() > 1)?;
     Some(Odd::Rank { nodes, rank })
 }
 

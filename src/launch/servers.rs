@@ -97,6 +97,7 @@ impl Launches {
     /// then it is one server, told twice.
     pub fn servers(&self, catalog: &Catalog, attempt: usize) -> Vec<(usize, Arc<str>)> {
         let mut all: Vec<(usize, ProcessId)> = Vec::new();
+        let mut led: HashSet<usize> = HashSet::new();
         for index in self.of_attempt(attempt) {
             let begins = self
                 .signature(catalog, index)
@@ -104,14 +105,18 @@ impl Launches {
             let Some((server, placed)) = self.server(index).zip(self.events.get(index)).filter(|_| begins) else {
                 continue;
             };
+            if placed.event.setting("node_rank").is_some_and(|rank| &**rank == "0") {
+                led.insert(server);
+            }
             if !all.contains(&(server, placed.process)) {
                 all.push((server, placed.process));
             }
         }
         let leaders: HashSet<ProcessId> = all.iter().map(|(_, leader)| *leader).collect();
-        // Nodes of one launch that are to meet, and look for each other in several places, are no servers of their own.
-        let alone = all.iter().all(|(server, _)| self.servers.alone.contains(server));
-        if leaders.len() < all.len() || !alone {
+        // Nodes of one launch that are to meet, and look for each other in several places, are no servers of their own,
+        // unless each place has a head.
+        let apart = |server: &usize| self.servers.alone.contains(server) || led.contains(server);
+        if leaders.len() < all.len() || !all.iter().all(|(server, _)| apart(server)) {
             return Vec::new();
         }
         let mut known: HashSet<usize> = HashSet::new();
