@@ -72,9 +72,22 @@ fn a_device_of_a_node_that_the_launch_does_not_know_is_of_no_rank() {
         cause != Some("cuda.xid") || !process.unwrap_or("").starts_with("rank"),
         "{process:?}"
     );
-    // A place that no rank has.
+}
+
+#[test]
+fn a_device_that_no_rank_has_ended_none_of_them() {
     let elsewhere = XID.replace("2b:00", "9c:00");
     let report = examine_texts(&[node("gx-a", 0), node("gx-b", 2), kernel("gx-b", &elsewhere)]);
+    assert_eq!(judged(&report).0, Some("nccl.watchdog-timeout"));
+    // Where a rank does not say which device is its own, it may be that one.
+    let silent = node("gx-b", 2)
+        .text()
+        .replace("rank 3 nranks 4 cudaDev 1 nvmlDev 1 busId 2b000", "rank 3 nranks 4");
+    let report = examine_texts(&[
+        node("gx-a", 0),
+        Text::new("gx-b.log", silent),
+        kernel("gx-b", &elsewhere),
+    ]);
     let (cause, process) = judged(&report);
     assert_eq!(cause, Some("cuda.xid"));
     assert!(!process.unwrap_or("").starts_with("rank"), "{process:?}");

@@ -15,21 +15,60 @@ const TOLD: &str = "pci";
 
 /// The process whose device the event at `index` tells of, if it names a place on the bus at which only one has its own.
 pub fn holder(launches: &Launches, index: usize) -> Option<ProcessId> {
-    let placed = launches.events.get(index)?;
-    let told = place(placed.event.setting(TOLD)?)?;
-    let processes = &launches.processes;
-    let node = processes.observed_node(placed.process);
-    // Of a node that the launch knows by another name, or not at all, nothing is known.
-    if node.is_none() && processes.get(placed.process).node.is_some() {
-        return None;
+    let seen = Seen::of(launches, index)?;
+    let at = seen.own.into_iter().filter(|(place, _)| *place == seen.told);
+    only(at.map(|(_, id)| id).collect::<BTreeSet<ProcessId>>().into_iter())
+}
+
+/// Whether the event at `index` tells of a device that no rank of its node has, where all ranks of the launch say which
+/// is theirs.
+pub fn is_of_none(launches: &Launches, index: usize) -> bool {
+    let Some(seen) = Seen::of(launches, index).filter(|seen| seen.named) else {
+        return false;
+    };
+    let active = launches.active(seen.attempt);
+    let own = active.iter().map(|&i| launches.processes.get(ProcessId(i)));
+    let world = own.filter_map(|p| p.identity.world_size).max();
+    let elsewhere = seen.own.iter().all(|(place, _)| *place != seen.told);
+    !seen.own.is_empty() && elsewhere && world.is_some_and(|world| seen.ranks.len() >= world as usize)
+}
+
+/// A device that a driver tells of, and those that the ranks say to be theirs.
+struct Seen {
+    /// Its place.
+    told: u64,
+    attempt: usize,
+    /// Whether the node is known on which it is.
+    named: bool,
+    /// The places of the processes that may be on that node.
+    own: Vec<(u64, ProcessId)>,
+    /// The ranks of the launch that say which device is theirs.
+    ranks: BTreeSet<u32>,
+}
+
+impl Seen {
+    fn of(launches: &Launches, index: usize) -> Option<Self> {
+        let placed = launches.events.get(index)?;
+        let told = place(placed.event.setting(TOLD)?)?;
+        let processes = &launches.processes;
+        let node = processes.observed_node(placed.process);
+        // Of a node that the launch knows by another name, or not at all, nothing is known.
+        if node.is_none() && processes.get(placed.process).node.is_some() {
+            return None;
+        }
+        let say = launches.events_of(placed.attempt);
+        let say = say.filter_map(|other| Some((place(other.event.setting(OWN)?)?, whose(launches, other))));
+        let all: Vec<(u64, ProcessId)> = say.collect();
+        let ranks = all.iter().filter_map(|(_, id)| processes.get(*id).rank).collect();
+        let here = |(_, id): &(u64, ProcessId)| processes.get(*id).may_be_on(node);
+        Some(Self {
+            told,
+            attempt: placed.attempt,
+            named: node.is_some(),
+            own: all.into_iter().filter(here).collect(),
+            ranks,
+        })
     }
-    let at = |own: &str| place(own) == Some(told);
-    let own = launches
-        .events_of(placed.attempt)
-        .filter(|other| other.event.setting(OWN).is_some_and(|own| at(own)))
-        .map(|other| whose(launches, other))
-        .filter(|id| processes.get(*id).may_be_on(node));
-    only(own.collect::<BTreeSet<ProcessId>>().into_iter())
 }
 
 /// Whose device a line gives: that of the process it tells of, as a table of all ranks does, else of its own.
