@@ -349,3 +349,27 @@ fn what_ray_hands_on_is_of_a_launch_where_the_head_of_its_log_is_cut_off() {
         assert_eq!(cause(&full), Some("env.disk-full"));
     }
 }
+
+#[test]
+fn a_process_that_its_parent_misses_ended_the_launch() {
+    let gone = "(EngineCore_DP0 pid=202) ERROR 11-20 10:00:52 [multiproc_executor.py:154] Worker proc VllmWorker-1 died unexpectedly, shutting down executor.\n";
+    let up = "(APIServer pid=101) INFO:     Application startup complete.\n";
+    for log in [format!("{STARTED}{gone}"), format!("{STARTED}{up}{gone}")] {
+        let died = report(&log);
+        assert_eq!(died.outcome, Outcome::Failed);
+        assert!(
+            matches!(cause(&died), Some("unknown.silent" | "process.sigkill")),
+            "{:?}",
+            cause(&died)
+        );
+        assert!(
+            died.root
+                .as_ref()
+                .is_some_and(|r| r.place.text.contains("died unexpectedly"))
+        );
+    }
+    // A server that is told to end takes its processes along.
+    let core = "(APIServer pid=101) ERROR 11-20 10:30:00 [core_client.py:564] Engine core proc EngineCore_DP0 died unexpectedly, shutting down client.\n";
+    let down = "(APIServer pid=101) INFO:     Shutting down\n(APIServer pid=101) INFO:     Waiting for application shutdown.\n(APIServer pid=101) INFO:     Application shutdown complete.\n";
+    assert_eq!(report(&format!("{STARTED}{up}{core}{down}")).outcome, Outcome::Stopped);
+}

@@ -283,7 +283,7 @@ fn alternatives(catalog: &Catalog, launches: &Launches, verdict: &Verdict, names
             let failure = verdict.failures.get(*index)?;
             let id = failure.cause.clone()?;
             let why_not = if failure.stranger {
-                "it tells of another unit, pod or container than the launch's".to_owned()
+                "it tells of another unit, pod, container or device than the launch's".to_owned()
             } else if failure.survived {
                 "the launch went on after it".to_owned()
             } else {
@@ -406,7 +406,7 @@ fn findings(
         for failure in looked_bad.filter(|f| !is_request_to_end(f)).take(3) {
             let place = names.place(failure.event, failure.process);
             let why = match failure.stranger {
-                true => "tells of another unit, pod or container than the launch's",
+                true => "tells of another unit, pod, container or device than the launch's",
                 false => "reads like a failure, and the launch went on",
             };
             out.push(Finding {

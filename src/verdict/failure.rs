@@ -85,7 +85,7 @@ pub struct Failure {
     pub unspecific: bool,
     /// Whether the process that it hit is none of a launch's.
     pub foreign: bool,
-    /// Whether a supervisor tells it of another unit, pod or container than the launch's.
+    /// Whether a supervisor or a driver tells it of another unit, pod, container or device than the launch's.
     pub stranger: bool,
     /// Whether it tells of a process that is not known which, so that `process` is who told.
     pub of_another: bool,

@@ -50,6 +50,11 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
         let known = f.traceback.is_none() && grave(f) && super::told_of(catalog, launches, f).is_some();
         known && !goes_on(launches, attempt, f.event) && !answers_after(catalog, launches, attempt, f.event)
     };
+    // A parent that says of a process only that it is gone.
+    let gone = |f: &Failure| {
+        let role = launches.signature(catalog, f.event).map(|s| s.def.role);
+        f.worth == Worth::Carrier && f.traceback.is_none() && f.exit.is_none() && role == Some(Role::Exit)
+    };
     let up = || match sockets_despite_ib(launches, attempt) {
         Some(_) => Outcome::Degraded,
         None => Outcome::Healthy,
@@ -61,6 +66,8 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
         let of_another = |f: &Failure| ready.iter().all(|&r| launches.of_other_servers(f.event, r));
         let died = open().any(|f| {
             (told(f) || is_death(catalog, launches, f)) && stands(f) && end.is_none_or(|e| f.event < e)
+                // One that is told to end loses its processes, too.
+                || gone(f) && end.is_none()
                 // A server beside it that never served has failed, whatever became of the others.
                 || of_another(f) && !f.unproven && f.worth >= Worth::Weak
         });
@@ -86,7 +93,9 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
         let raw = f.traceback == Some(TracebackKind::Raw) && f.fatal;
         raw && (f.worth == Worth::Carrier || f.worth == Worth::Downstream && last())
     };
-    if proven && open().any(|f| f.worth >= Worth::Weak || uncaught(f) || told(f) || is_death(catalog, launches, f)) {
+    if proven
+        && open().any(|f| f.worth >= Worth::Weak || uncaught(f) || told(f) || gone(f) || is_death(catalog, launches, f))
+    {
         return Outcome::Failed;
     }
     if !stops.is_empty() && !breaks_off(catalog, launches, attempt, &stops) {
