@@ -63,10 +63,9 @@ pub fn stays_with_breaks(text: &str) -> bool {
 }
 
 fn stays(text: &str, breaks: bool) -> bool {
-    let plain = |b: u8| (0x20..0x7f).contains(&b) || breaks && b == b'\n';
     let stays = |c: char| !acts_or_hides(c) && !matches!(c, '\u{2028}' | '\u{2029}') && c.width() != Some(0);
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|b| !plain(b)) {
+    while let Some(at) = unplain(rest, breaks) {
         let mut others = rest.split_at(at).1.chars();
         if !others.next().is_some_and(stays) {
             return false;
@@ -76,8 +75,23 @@ fn stays(text: &str, breaks: bool) -> bool {
     true
 }
 
+/// Where the first character stands that is not of printable ASCII, and no line break where these count as such.
+fn unplain(text: &str, breaks: bool) -> Option<usize> {
+    // So many bytes that the processor looks at them together, which it can do where no look depends on the one before.
+    const TOGETHER: usize = 32;
+    let plain = |b: &u8| (0x20..0x7f).contains(b) || breaks && *b == b'\n';
+    let all = |part: &&[u8]| part.iter().fold(true, |all, b| all & plain(b));
+    let bytes = text.as_bytes();
+    let passed = TOGETHER * bytes.chunks_exact(TOGETHER).take_while(all).count();
+    let at = bytes.get(passed..)?.iter().position(|b| !plain(b))?;
+    Some(passed + at)
+}
+
 /// The text with other characters, of as many bytes, for those that act on a terminal or hide; line breaks and tabs stay.
 pub fn of_same_length(text: &str) -> String {
+    if unplain(text, true).is_none() {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c.len_utf8() {
