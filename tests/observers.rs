@@ -352,6 +352,10 @@ fn a_pod_is_compared_with_pods_and_a_container_with_containers() {
         row("fluentd-abcde")
     ));
     assert_eq!(other.outcome, Outcome::Healthy);
+    let running = "vllm-7c9d4b8f6-x2k5p   1/1     Running     0               6m12s\n";
+    let listed = |pod: &str| report(&format!("{STARTED}{READY}{ANSWERED}{running}{}", row(pod)));
+    assert_eq!(listed("fluentd-abcde").outcome, Outcome::Healthy);
+    assert_eq!(cause(&listed("vllm-7c9d4b8f6-q7z2m")), Some("host-mem.oom-killer"));
     for (container, outcome) in [("istio-proxy", Outcome::Running), ("engine", Outcome::Failed)] {
         let probed = format!(
             "{}2m   Normal   Killing   pod/llama-7d9f8b6c5d-x2k4p   Container {container} failed startup probe, will be restarted\n",

@@ -24,7 +24,7 @@ pub struct OwnNames {
     units: OnceCell<BTreeSet<String>>,
     /// The containers in which engines speak.
     containers: OnceCell<BTreeSet<String>>,
-    /// The pods in which engines speak.
+    /// The pods of the launch.
     pods: OnceCell<BTreeSet<String>>,
 }
 
@@ -46,11 +46,7 @@ impl OwnNames {
                 !own.is_empty() && !own.iter().any(|own| are_one_service(own, label))
             }
             Some("k8s") => {
-                let own = self.pods.get_or_init(|| {
-                    let speakers = engines(catalog, launches).map(|event| &event.speaker);
-                    let pods = speakers.filter_map(|s| s.node.as_deref().filter(|_| s.container.is_some()));
-                    pods.map(str::to_owned).collect()
-                });
+                let own = self.pods(catalog, launches);
                 !own.is_empty() && !own.iter().any(|own| own == label || set(own) == set(label))
             }
             _ => false,
@@ -61,6 +57,20 @@ impl OwnNames {
         self.containers.get_or_init(|| {
             let speakers = engines(catalog, launches).filter_map(|event| event.speaker.container.as_deref());
             speakers.map(str::to_owned).collect()
+        })
+    }
+
+    /// Those whose lines engines speak in, or that a listing shows to run one.
+    fn pods(&self, catalog: &Catalog, launches: &Launches) -> &BTreeSet<String> {
+        self.pods.get_or_init(|| {
+            let speakers = engines(catalog, launches).map(|event| &event.speaker);
+            let pods = speakers.filter_map(|s| s.node.as_ref().filter(|_| s.container.is_some()));
+            let own: BTreeSet<String> = pods.map(|pod| pod.to_string()).collect();
+            if !own.is_empty() {
+                return own;
+            }
+            let listed = launches.events.iter().filter_map(|p| p.event.setting("running_pod"));
+            listed.map(|pod| pod.to_string()).collect()
         })
     }
 
