@@ -373,3 +373,14 @@ fn a_process_that_its_parent_misses_ended_the_launch() {
     let down = "(APIServer pid=101) INFO:     Shutting down\n(APIServer pid=101) INFO:     Waiting for application shutdown.\n(APIServer pid=101) INFO:     Application shutdown complete.\n";
     assert_eq!(report(&format!("{STARTED}{up}{core}{down}")).outcome, Outcome::Stopped);
 }
+
+#[test]
+fn what_the_tracker_of_shared_memory_prints_ended_nobody() {
+    let tracker = "Traceback (most recent call last):\n  File \"/usr/lib/python3.12/multiprocessing/resource_tracker.py\", line 239, in main\n    cache[rtype].remove(name)\nKeyError: '/psm_0a1b2c3d'\n";
+    let ready = "(APIServer pid=101) INFO:     Application startup complete.\n";
+    let healthy = report(&format!("{STARTED}{ready}{tracker}"));
+    assert_eq!(healthy.outcome, Outcome::Healthy);
+    // Who calls it is another process.
+    let caller = tracker.replace("line 239, in main", "line 180, in register");
+    assert_eq!(report(&format!("{STARTED}{caller}")).outcome, Outcome::Failed);
+}

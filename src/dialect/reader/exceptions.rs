@@ -28,6 +28,14 @@ const WRAPPED_LINES: usize = 4;
 /// Lines from the status of a rank in torchrun's table to its traceback.
 const ROW_LINES: u64 = 2;
 
+/// Python's own process that keeps count of shared memory prints what it catches, and goes on.
+const TRACKER: &str = "multiprocessing/resource_tracker.py";
+
+fn is_trackers(block: &Block<Mark>) -> bool {
+    let mut frames = block.chain.iter().flat_map(|e| &e.frames).peekable();
+    frames.peek().is_some() && frames.all(|f| f.function == "main" && f.file.ends_with(TRACKER))
+}
+
 impl Reader<'_> {
     /// A quoted exception or message inside another one, as a traceback without frames.
     pub(super) fn quoted(&self, inner: &str, place: &Place) -> Option<(Traceback, Captured)> {
@@ -108,6 +116,7 @@ impl Reader<'_> {
         let kind = match block.shape {
             Shape::Ignored => TracebackKind::Ignored,
             Shape::Native => TracebackKind::Native,
+            Shape::Python if is_trackers(&block) => TracebackKind::Ignored,
             Shape::Python if block.bare => TracebackKind::Bare,
             Shape::Python if block.logged => TracebackKind::Logged,
             Shape::Python => TracebackKind::Raw,
