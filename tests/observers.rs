@@ -356,6 +356,19 @@ fn a_pod_is_compared_with_pods_and_a_container_with_containers() {
     let listed = |pod: &str| report(&format!("{STARTED}{READY}{ANSWERED}{running}{}", row(pod)));
     assert_eq!(listed("fluentd-abcde").outcome, Outcome::Healthy);
     assert_eq!(cause(&listed("vllm-7c9d4b8f6-q7z2m")), Some("host-mem.oom-killer"));
+    // A launch that did not come up is as likely the pod that died as one that is named so.
+    let died = report(&format!("{STARTED}{running}{}", row("llama-serve-0")));
+    assert_eq!(cause(&died), Some("host-mem.oom-killer"));
+    let led = |pod: &str, told: &str| {
+        let log: String = STARTED.lines().map(|l| format!("[pod/{pod}/engine] {l}\n")).collect();
+        cause(&report(&format!("{log}{}", row(told)))).map(str::to_owned)
+    };
+    for (leader, worker) in [
+        ("vllm-0", "vllm-0-1"),
+        ("rc-llama-head-x7k2p", "rc-llama-gpu-group-worker-5hj2k"),
+    ] {
+        assert_eq!(led(leader, worker).as_deref(), Some("host-mem.oom-killer"), "{worker}");
+    }
     for (container, outcome) in [("istio-proxy", Outcome::Running), ("engine", Outcome::Failed)] {
         let probed = format!(
             "{}2m   Normal   Killing   pod/llama-7d9f8b6c5d-x2k4p   Container {container} failed startup probe, will be restarted\n",
@@ -372,6 +385,22 @@ fn a_pod_is_compared_with_pods_and_a_container_with_containers() {
         let ended = report(&format!("{}{end}\n", composed(STARTED)));
         assert_eq!(cause(&ended), Some("process.sigkill"), "{end}");
     }
+    for end in ["nginx-vllm-1 exited with code 1", "embed-1 exited with code 137"] {
+        let served = format!("{STARTED}{READY}{ANSWERED}")
+            .lines()
+            .map(|l| format!("vllm-1  | {l}\n"))
+            .collect::<String>();
+        assert_eq!(report(&format!("{served}{end}\n")).outcome, Outcome::Healthy, "{end}");
+    }
+    // A worker's container of the launch has a name of its own.
+    let leader: String = STARTED
+        .lines()
+        .map(|l| format!("[pod/vllm-0/vllm-leader] {l}\n"))
+        .collect();
+    let probed = format!(
+        "{leader}2m   Normal   Killing   pod/vllm-0-1   Container vllm-worker failed startup probe, will be restarted\n"
+    );
+    assert_eq!(cause(&report(&probed)), Some("process.startup-timeout"));
 }
 
 #[test]
@@ -430,7 +459,19 @@ fn what_listings_of_containers_hold_of_others_alarms_nobody() {
         );
     }
     let own = "            \"Status\": \"exited\",\n            \"ExitCode\": 137,\n";
-    assert_eq!(cause(&report(&format!("{STARTED}{own}"))), Some("process.sigkill"));
+    let beside = "            \"Status\": \"running\",\n            \"ExitCode\": 0,\n";
+    for all in [own.to_owned(), format!("{own}{beside}"), format!("{beside}{own}")] {
+        assert_eq!(
+            cause(&report(&format!("{STARTED}{all}"))),
+            Some("process.sigkill"),
+            "{all}"
+        );
+    }
+    // The server that answers is the one that a listing shows to run.
+    let up = "1a2b3c4d5e6f   vllm/vllm-openai   \"vllm serve /models/a\"   2 hours ago   Up 2 hours   vllm-server\n";
+    let embed = "9b1c2d3e4f50   vllm/vllm-openai   \"vllm serve /models/b\"   2 hours ago   Exited (137) 2 minutes ago   vllm-embed\n";
+    assert_eq!(report(&format!("{healthy}{up}{embed}")).outcome, Outcome::Healthy);
+    assert_eq!(cause(&report(&format!("{STARTED}{embed}"))), Some("process.sigkill"));
 }
 
 #[test]

@@ -131,8 +131,8 @@ pub fn collect(catalog: &Catalog, launches: &mut Launches, attempt: usize) -> Ve
             .map(f64::from);
         let later = |ready: &usize| came_later(launches, index, &placed, *ready);
         let offline = offline.contains(&placed.process);
-        failure.stranger =
-            own_names.tell_another(catalog, launches, &placed.event) || devices::is_of_none(launches, index);
+        failure.stranger = own_names.tell_another(catalog, launches, &placed.event, !ready.is_empty())
+            || devices::is_of_none(launches, index);
         let own = |ready: &&usize| !launches.of_other_servers(index, **ready);
         failure.after_ready = served || ready.iter().find(own).is_some_and(|r| !later(r));
         failure.survived = news.iter().filter(own).any(later)

@@ -12,7 +12,7 @@ use crate::catalog::schema::Role;
 use crate::catalog::structure::{Origin, Structure};
 use crate::event::{Event, Fact};
 use crate::launch::Launches;
-use crate::launch::names::{is_unit_of_launches, unit};
+use crate::launch::names::{is_node_name, is_unit_of_launches, unit};
 
 /// Units in which containers run: an engine may, whatever name it speaks under.
 const RUNTIMES: &[&str] = &["docker", "containerd", "crio", "podman"];
@@ -30,24 +30,32 @@ pub struct OwnNames {
 
 impl OwnNames {
     /// Whether a supervisor tells of another unit, pod or container than that of the launch, of which one is known.
-    pub fn tell_another(&self, catalog: &Catalog, launches: &Launches, event: &Event) -> bool {
-        let program = catalog.signature(event.signature).map(|s| s.def.program.as_str());
+    /// `serves` says that the launch came up: only then a listing's row of a running engine is its own.
+    pub fn tell_another(&self, catalog: &Catalog, launches: &Launches, event: &Event, serves: bool) -> bool {
+        let signature = catalog.signature(event.signature).map(|s| &s.def);
+        let program = signature.map(|def| def.program.as_str());
         if let Some(container) = event.setting("probed_container") {
             let own = self.containers(catalog, launches);
-            return !own.is_empty() && !own.contains(&**container);
+            return !own.is_empty() && !own.iter().any(|own| are_one_job(own, container));
         }
+        let listed = signature.is_some_and(|def| LISTED.iter().any(|end| def.id.ends_with(end)));
+        let running = || listed && is_listed(launches, "running_container");
         let Some(label) = event.victim.label.as_deref() else {
-            return false;
+            // What is said of a container that runs are the exit codes of its health check.
+            return running() && (serves || !is_listed(launches, "ended_container"));
         };
         match program {
             Some("systemd") => self.is_another_unit(catalog, launches, label),
             Some("docker") => {
                 let own = self.containers(catalog, launches);
-                !own.is_empty() && !own.iter().any(|own| are_one_service(own, label))
+                match own.is_empty() {
+                    true => serves && running(),
+                    false => !own.iter().any(|own| are_one_service(own, label, listed)),
+                }
             }
             Some("k8s") => {
-                let own = self.pods(catalog, launches);
-                !own.is_empty() && !own.iter().any(|own| own == label || set(own) == set(label))
+                let own = self.pods(catalog, launches, serves);
+                !own.is_empty() && !own.iter().any(|own| are_one_set(own, label))
             }
             _ => false,
         }
@@ -61,12 +69,12 @@ impl OwnNames {
     }
 
     /// Those whose lines engines speak in, or that a listing shows to run one.
-    fn pods(&self, catalog: &Catalog, launches: &Launches) -> &BTreeSet<String> {
+    fn pods(&self, catalog: &Catalog, launches: &Launches, serves: bool) -> &BTreeSet<String> {
         self.pods.get_or_init(|| {
             let speakers = engines(catalog, launches).map(|event| &event.speaker);
             let pods = speakers.filter_map(|s| s.node.as_ref().filter(|_| s.container.is_some()));
             let own: BTreeSet<String> = pods.map(|pod| pod.to_string()).collect();
-            if !own.is_empty() {
+            if !own.is_empty() || !serves {
                 return own;
             }
             let listed = launches.events.iter().filter_map(|p| p.event.setting("running_pod"));
@@ -98,15 +106,33 @@ fn template(unit: &str) -> &str {
     unit.split_once('@').map_or(unit, |(template, _)| template)
 }
 
-/// Whether two names can be of containers of one service: alike but for the number and the project in front. One that has
-/// not come to say a word may be one more of the same.
-fn are_one_service(a: &str, b: &str) -> bool {
-    let (a, b) = (service(a), service(b));
-    let of_project = |long: &str, short: &str| {
-        long.strip_suffix(short)
-            .is_some_and(|project| project.is_empty() || project.ends_with(['-', '_']))
-    };
-    of_project(a, b) || of_project(b, a)
+/// Ends of the ids of signatures whose lines tell in a listing how a container ended.
+const LISTED: &[&str] = &["compose.status", "docker.status", "docker.exit-code"];
+
+/// Whether a listing shows what is named for an engine to run.
+fn is_listed(launches: &Launches, setting: &str) -> bool {
+    launches.events.iter().any(|p| p.event.setting(setting).is_some())
+}
+
+/// Whether two names can be of containers of one service: alike but for the number, and for the project in front, which
+/// compose 1 prints of an end, and listings always. One that has not come to say a word may be one more of the same.
+fn are_one_service(own: &str, told: &str, listed: bool) -> bool {
+    let (a, b) = (service(own), service(told));
+    let project = b.strip_suffix(a).or_else(|| a.strip_suffix(b));
+    let joint = project.map(|project| project.chars().next_back());
+    // A service may be named for another: `nginx-vllm-1`.
+    match joint {
+        Some(None) => true,
+        Some(Some('_')) => own.contains('_'),
+        Some(Some('-')) => listed || b.len() < a.len(),
+        _ => false,
+    }
+}
+
+/// Whether two containers can be of one job: named for the same thing, or for a part of one that runs on several nodes.
+fn are_one_job(own: &str, told: &str) -> bool {
+    let thing = |name: &str| name.split('-').next().map(str::to_owned);
+    own == told || thing(own) == thing(told) || is_node_name(told)
 }
 
 /// The name of a service without the number of its container.
@@ -116,9 +142,13 @@ fn service(container: &str) -> &str {
         .trim_end_matches(['-', '_'])
 }
 
-/// What the pods of a set have in common: all but the number or the random end.
-fn set(pod: &str) -> Option<&str> {
-    pod.rsplit_once('-').map(|(set, _)| set)
+/// Whether two pods can be of one job: of one set, or a leader and its workers, whose names begin with the leader's or
+/// with that of their cluster.
+fn are_one_set(own: &str, told: &str) -> bool {
+    let set = |pod: &str| pod.rsplit_once('-').map(|(set, _)| set.to_owned());
+    let below = |of: &str| told.strip_prefix(of).is_some_and(|rest| rest.starts_with('-'));
+    let cluster = own.split_once("-head-").map(|(cluster, _)| cluster);
+    own == told || set(own) == set(told) || below(own) || cluster.is_some_and(below)
 }
 
 /// What engines, or programs that one is made of, say.
