@@ -384,3 +384,16 @@ fn what_the_tracker_of_shared_memory_prints_ended_nobody() {
     let caller = tracker.replace("line 239, in main", "line 180, in register");
     assert_eq!(report(&format!("{STARTED}{caller}")).outcome, Outcome::Failed);
 }
+
+#[test]
+fn a_collective_that_timed_out_after_ready_is_a_failure_unless_the_server_answers() {
+    let up = "(APIServer pid=101) INFO:     Application startup complete.\n(APIServer pid=101) INFO:     10.0.0.9:1234 - \"POST /v1/chat/completions HTTP/1.1\" 200 OK\n";
+    let caught = "[rank1]:[E1120 11:00:52.123456789 ProcessGroupNCCL.cpp:683] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=120, OpType=ALLREDUCE, NumelIn=4096, NumelOut=4096, Timeout(ms)=600000) ran for 600027 milliseconds before timing out.\n";
+    let timed_out = report(&format!("{STARTED}{up}{caught}"));
+    assert_eq!(cause(&timed_out), Some("nccl.watchdog-timeout"));
+    let answered = "(APIServer pid=101) INFO:     10.0.0.9:1235 - \"POST /v1/chat/completions HTTP/1.1\" 200 OK\n";
+    assert_eq!(
+        report(&format!("{STARTED}{up}{caught}{answered}")).outcome,
+        Outcome::Healthy
+    );
+}

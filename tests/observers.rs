@@ -485,3 +485,14 @@ fn the_first_worker_to_be_ended_goes_before_what_its_peers_lost() {
     assert_eq!(cause(&swept), Some("process.sigterm"));
     assert!(who(&swept).is_some_and(|p| p.contains("709")), "{:?}", who(&swept));
 }
+
+#[test]
+fn a_host_s_line_below_a_log_of_another_zone_is_not_earlier() {
+    let log = format!("{STARTED}{READY}");
+    for told in [
+        "Nov 20 05:02:40 gpu-07 systemd[1]: vllm.service: Main process exited, code=killed, status=9/KILL\n",
+        "Nov 20 05:02:40 gpu-07 kernel: Out of memory: Killed process 88412 (VLLM::EngineCor) total-vm:9176420kB, anon-rss:57344000kB, file-rss:0kB, shmem-rss:0kB, UID:0\n",
+    ] {
+        assert_eq!(report(&format!("{log}{told}")).outcome, Outcome::Failed, "{told}");
+    }
+}

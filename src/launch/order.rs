@@ -104,8 +104,9 @@ fn texts(parts: &[Arc<Source>]) -> impl Iterator<Item = &Arc<str>> {
 
 /// Merges the events of all sources.
 pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) -> Vec<Placed> {
-    let parts = sources.iter().flat_map(|source| stretches(&source.harvest.events));
-    let several = sources.len() > 1 || parts.take(2).count() > 1;
+    // One daemon stamps what its containers print; other stamps in one source are of clocks that nothing compares.
+    let parted = |events: &[Event]| are_containers(events) && stretches(events).nth(1).is_some();
+    let several = sources.len() > 1 || sources.iter().any(|source| parted(&source.harvest.events));
     let base: Option<&Stamp> = sources
         .iter()
         .flat_map(|s| &s.harvest.events)
@@ -179,12 +180,10 @@ pub fn merge(sources: &[Arc<Source>], processes: &Processes, clocks: &Clocks) ->
 /// one pod after that of another, `docker compose logs` of one container. The lines of each stand together, and the time
 /// steps back between them.
 fn stretches(events: &[Event]) -> impl Iterator<Item = &[Event]> {
-    fn place(event: &Event) -> (Option<&Arc<str>>, Option<&Arc<str>>) {
-        (event.speaker.node.as_ref(), event.speaker.container.as_ref())
-    }
-    let same = |a: &Event, b: &Event| place(a) == place(b);
+    let containers = are_containers(events);
+    let same = move |a: &Event, b: &Event| place(a, containers) == place(b, containers);
     let runs = || events.chunk_by(same);
-    let places: HashSet<_> = events.iter().map(place).collect();
+    let places: HashSet<_> = events.iter().map(|e| place(e, containers)).collect();
     let apart = places.len() > 1 && runs().take(places.len() + 1).count() == places.len();
     let back = |(a, b): (&[Event], &[Event])| {
         let events = a.last().zip(b.first());
@@ -194,6 +193,17 @@ fn stretches(events: &[Event]) -> impl Iterator<Item = &[Event]> {
     };
     let apart = apart && runs().zip(runs().skip(1)).any(back);
     events.chunk_by(move |a, b| !apart || same(a, b))
+}
+
+/// Where a line was printed: on which node and, if asked, in which container.
+fn place(event: &Event, container: bool) -> (Option<&Arc<str>>, Option<&Arc<str>>) {
+    let own = event.speaker.container.as_ref().filter(|_| container);
+    (event.speaker.node.as_ref(), own)
+}
+
+/// Whether all of a source is what containers print.
+fn are_containers(events: &[Event]) -> bool {
+    events.iter().all(|event| event.speaker.container.is_some())
 }
 
 /// The event at its own time. A line without a stamp has that of the last line above it, which may be long ago: one that

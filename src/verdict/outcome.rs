@@ -19,6 +19,7 @@ use super::attribution::OBSERVERS;
 use super::causality::is_request_to_end;
 use super::failure::{Failure, Worth};
 use super::ready;
+use super::strangers::is_of_transport;
 
 /// Programs whose lines show a launch.
 const ENGINES: [&str; 4] = ["vllm", "sglang", "ray", "nccl"];
@@ -47,7 +48,8 @@ pub fn outcome(catalog: &Catalog, launches: &Launches, attempt: usize, failures:
     // What is logged below the level of errors was seen and handled, or is part of an end that was meant.
     let grave = |f: &Failure| launches.events.get(f.event).is_some_and(|p| p.event.grave);
     let told = |f: &Failure| {
-        let known = f.traceback.is_none() && grave(f) && super::told_of(catalog, launches, f).is_some();
+        let effect = || super::told_of(catalog, launches, f).is_some();
+        let known = f.traceback.is_none() && grave(f) && (effect() || is_of_transport(f));
         known && !goes_on(launches, attempt, f.event) && !answers_after(catalog, launches, attempt, f.event)
     };
     // A parent that says of a process only that it is gone.

@@ -173,7 +173,7 @@ pub fn excuse_swept(catalog: &Catalog, launches: &Launches, failures: &mut [Fail
 }
 
 /// Whether it is an error of what moves data between processes: where one has ended, the others have it.
-fn is_of_transport(failure: &Failure) -> bool {
+pub(super) fn is_of_transport(failure: &Failure) -> bool {
     let cause = failure.cause.as_deref();
     cause.is_some_and(|cause| cause.starts_with("nccl.") || cause.starts_with("dist."))
 }
