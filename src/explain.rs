@@ -89,6 +89,8 @@ pub fn nearest(catalog: &Catalog, id: &str) -> Vec<String> {
             (strsim::normalized_damerau_levenshtein(&wanted, known) + part, known)
         })
         .filter(|(score, _)| *score >= 0.5)
+        // Who mistypes an id mostly begins it right.
+        .map(|(score, known)| (score + begun(&wanted, known), known))
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored
@@ -96,6 +98,12 @@ pub fn nearest(catalog: &Catalog, id: &str) -> Vec<String> {
         .take(SUGGESTIONS)
         .map(|(_, id)| id.to_owned())
         .collect()
+}
+
+/// The share of what is wanted with which an id begins.
+fn begun(wanted: &str, known: &str) -> f64 {
+    let common = wanted.bytes().zip(known.bytes()).take_while(|(a, b)| a == b).count();
+    common as f64 / wanted.len().max(1) as f64
 }
 
 /// Every id that has a page of its own, families aside.
@@ -473,6 +481,10 @@ mod tests {
             Some("device-init")
         );
         assert!(nearest(catalog(), "watchdog").iter().any(|id| id == "process.watchdog"));
+        assert_eq!(
+            nearest(catalog(), "gpu-oom.graf").first().map(String::as_str),
+            Some("gpu-oom.graph-capture")
+        );
         assert!(nearest(catalog(), "zzzzzzzzzzzzzz").is_empty());
     }
 

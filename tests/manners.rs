@@ -142,6 +142,7 @@ fn manual_completions_and_help_come_from_one_definition() {
             assert!(run(&["completions", shell]).contains(long), "{shell}: {long}");
         }
     }
+    assert!(run(&["man", "catalog", "check"]).contains("coroner-catalog-check"));
     let unknown = coroner(dir.path(), &["man", "nothing"], &[]);
     assert_eq!(unknown.status.code(), Some(2));
     assert!(text(&unknown.stderr).contains("scan, explain, catalog"));

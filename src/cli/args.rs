@@ -133,8 +133,8 @@ pub enum Command {
     },
     /// Print the manual page of the program, or of one of its commands
     Man {
-        /// The command
-        command: Option<String>,
+        /// The command: `scan`, `catalog check`
+        command: Vec<String>,
     },
 }
 

@@ -109,22 +109,18 @@ fn command_first(mut args: Vec<OsString>) -> Vec<OsString> {
     args
 }
 
-/// The manual page of the program or of a command.
-fn manual(command: Option<&str>) -> Result<Vec<u8>, CliError> {
+/// The manual page of the program or of a command, `scan` or `catalog check`.
+fn manual(command: &[String]) -> Result<Vec<u8>, CliError> {
     let mut parser = Cli::command();
     parser.build();
-    let page = match command {
-        None => Some(&parser),
-        Some(name) => parser.find_subcommand(name),
-    };
-    let page = page.ok_or_else(|| CliError::NoCommand {
-        name: command.unwrap_or_default().to_owned(),
-        known: parser
-            .get_subcommands()
-            .map(clap::Command::get_name)
-            .collect::<Vec<_>>()
-            .join(", "),
-    })?;
+    let mut page = &parser;
+    for name in command {
+        let commands = || page.get_subcommands().map(clap::Command::get_name);
+        page = page.find_subcommand(name).ok_or_else(|| CliError::NoCommand {
+            name: command.join(" "),
+            known: commands().collect::<Vec<_>>().join(", "),
+        })?;
+    }
     let mut text = Vec::new();
     clap_mangen::Man::new(page.clone())
         .render(&mut text)
@@ -147,7 +143,7 @@ fn act(cli: &Cli) -> Result<u8, CliError> {
             Ok(CLEAN)
         }
         Some(Command::Man { command }) => {
-            Output::Stdout.write(&String::from_utf8_lossy(&manual(command.as_deref())?))?;
+            Output::Stdout.write(&String::from_utf8_lossy(&manual(command)?))?;
             Ok(CLEAN)
         }
         Some(Command::Explain { id, format, rules, .. }) => {
