@@ -551,6 +551,41 @@ fn what_a_compiler_or_a_loader_says_right_below_an_exception_is_what_it_says() {
 }
 
 #[test]
+fn what_a_person_writes_below_an_exception_in_the_form_of_a_tool_or_a_list_is_no_part_of_it() {
+    for below in [
+        "cc: @someone: I get CUDA out of memory too",
+        "make: CUDA out of memory happens only in the other env",
+        "sh: I ran the same and saw No space left on device",
+        "ninja: CUDA out of memory is from another run",
+        "/opt/conf.h: I changed there CUDA_HOME environment variable is not set",
+        "CUDA error: out of memory is what I get with the old driver",
+        "stderr: nothing else, but yesterday CUDA out of memory",
+        "\n    Yesterday it was: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "  > RuntimeError: CUDA error: an illegal memory access was encountered (the other day)",
+        "  - No space left on device: checked with df, there is enough\n  - CUDA out of memory: no, 70 GiB are free",
+    ] {
+        assert_fails(
+            "RuntimeError: Failed to start the planes.",
+            below,
+            "unknown.exception",
+            0,
+        );
+    }
+}
+
+#[test]
+fn a_build_that_a_paste_cuts_ends_where_a_person_writes_on() {
+    let cut = "RuntimeError: Error building extension 'moe': [1/2] nvcc -c moe.cu\nFAILED: [code=1] moe.o\nnvcc -c moe.cu\n\
+               moe.cu(12): error: identifier \"x\" is undefined\n\n1 error detected in the compilation of \"moe.cu\".";
+    let below = "\n\nOn my other box c++: fatal error: Killed signal terminated program cc1plus";
+    let alone = failed_loads(cut, "");
+    for ((form, line, report), (_, _, alone)) in failed_loads(cut, below).iter().zip(&alone) {
+        assert_eq!(cause(report), "env.kernel-compile", "{form}");
+        assert_eq!(root_line(report), root_line(alone), "{form}, raised at {line}");
+    }
+}
+
+#[test]
 fn a_line_that_a_terminal_broke_goes_on_and_one_that_is_only_long_does_not() {
     let long =
         "ValueError: the planes of the experts could not be split over the devices of this node as they were cut";

@@ -4,6 +4,7 @@
 //! pasted the log stands below it like a further line of it. Never knows what a message means.
 
 use super::lines::{exception_line, looks_like_error};
+use super::tools::{is_of_build, is_of_tool};
 
 /// Reports inside an exception message that hold blank lines: Ray's memory report.
 const LONG_REPORTS: &[&str] = &["running low on memory"];
@@ -20,7 +21,7 @@ const ANNOUNCING: &[&str] = &[
     "Error building extension '",
 ];
 
-/// What names, at the head or the end of a line of its own, what a command printed.
+/// What names, alone or with a word before it, what a command printed, which stands below.
 const STREAMS: &[&str] = &["stdout:", "stderr:"];
 
 /// Below which NCCL's last warning stands, which is one line.
@@ -37,39 +38,6 @@ const CXX_FRAME: &str = "frame #";
 /// The last line of a build that failed.
 const BUILD_STOPPED: &str = "ninja: build stopped";
 
-/// Programs that build and load code, as they name themselves at the head of their lines.
-const TOOLS: &[&str] = &[
-    "nvcc",
-    "ptxas",
-    "cicc",
-    "fatbinary",
-    "nvlink",
-    "hipcc",
-    "gcc",
-    "g++",
-    "cc",
-    "c++",
-    "cc1",
-    "cc1plus",
-    "clang",
-    "clang++",
-    "ld",
-    "ld.lld",
-    "ld.gold",
-    "lld",
-    "collect2",
-    "ninja",
-    "cmake",
-    "make",
-    "sh",
-];
-
-/// Ends of the names of files that such programs speak of.
-const CODE: &[&str] = &[".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".o", ".so"];
-
-/// How CUDA's own text begins where a library puts it below its own.
-const CUDA: &str = "CUDA error: ";
-
 /// How the lines begin that torch puts below a CUDA error.
 const HINTS: &[&str] = &[
     "Search for `cuda",
@@ -80,6 +48,9 @@ const HINTS: &[&str] = &[
 
 /// Lines of a message that has paragraphs.
 const PARAGRAPH_LINES: usize = 8;
+
+/// How a person begins, in markdown, what is quoted or listed.
+const QUOTES: &[&str] = &["> ", "- ", "* "];
 
 /// What a line ends in that need not go on.
 const SENTENCE_ENDS: [char; 8] = ['.', '!', '?', ')', '\'', '"', '}', ']'];
@@ -144,8 +115,10 @@ pub(super) fn is_over<P>(lines: &[(String, P)], text: &str, logged: bool, known:
         .fold(Announced::Nothing, |so_far, (l, _)| announces(l, so_far));
     let opened = announced != Announced::Nothing;
     let another = !logged && !is_hint(trimmed) && (known == Known::Noise || begins_another(text));
+    let inner = is_indented(text) && (logged || opened || lines.iter().skip(1).any(|(l, _)| is_indented(l)));
     // A compiler parts what it says by blank lines.
-    let parted = blank && !text.starts_with(' ') && !paragraphs && !in_build(lines);
+    let goes_on = in_build(lines) && (logged || is_of_build(text));
+    let parted = blank && !inner && !paragraphs && !goes_on;
     own || parted || !opened && another
 }
 
@@ -191,8 +164,13 @@ pub fn certain(message: &str, printed: &[Printed], headed: bool) -> usize {
 
 /// Whether a line is part of a message by its own form.
 fn is_inner(line: &str) -> bool {
-    let below = line.is_empty() || line.starts_with([' ', '\t']) || line.starts_with(CXX_FRAME);
+    let quoted = QUOTES.iter().any(|mark| line.trim_start().starts_with(mark));
+    let below = line.is_empty() || is_indented(line) && !quoted || line.starts_with(CXX_FRAME);
     below || is_hint(line) || is_stream(line) || line.starts_with(LAST_ERROR) || is_of_tool(line)
+}
+
+fn is_indented(line: &str) -> bool {
+    line.starts_with([' ', '\t'])
 }
 
 /// What is announced below a line of a message. `so_far` is what was before it.
@@ -214,33 +192,11 @@ fn opens(line: &str) -> bool {
     marks || holds(line, ANNOUNCING) || holds(line, PARAGRAPHS) || is_stream(line)
 }
 
-/// Whether a line names what a command printed, which follows on it or below: `stdout:`, `Captured stderr:`.
+/// Whether a line names what a command printed, which follows below: `stdout:`, `Captured stderr:`.
 fn is_stream(line: &str) -> bool {
-    let mut words = line.split_whitespace();
+    let mut words = line.split_whitespace().rev();
     let named = |word: &str| STREAMS.iter().any(|stream| word.eq_ignore_ascii_case(stream));
-    let (first, second) = (words.next(), words.next());
-    first.is_some_and(named) || second.is_some_and(named) && words.next().is_none()
-}
-
-/// Whether a line is one of a compiler's, linker's or loader's, which begins with the program or a file of code, or
-/// CUDA's own: `nvcc fatal   : …`, `/usr/bin/ld: …`, `a.cu(12): error: …`, `libx.so.1: undefined symbol: …`.
-fn is_of_tool(line: &str) -> bool {
-    let Some((head, said)) = line.split_once(':') else {
-        return false;
-    };
-    let mut words = head.split_whitespace();
-    let (Some(first), grade, None) = (words.next(), words.next(), words.next()) else {
-        return false;
-    };
-    let graded = grade.is_none_or(|word| matches!(word, "fatal" | "error" | "warning"));
-    let name = first.rsplit('/').next().unwrap_or(first);
-    // Of a cross compiler, and of one of several versions: `x86_64-linux-gnu-gcc-12`.
-    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-');
-    let tool = |name: &str| TOOLS.contains(&name.rsplit('-').next().unwrap_or(name));
-    let file = name.split('(').next().unwrap_or(name);
-    let code = file.contains(".so.") || CODE.iter().any(|end| file.len() > end.len() && file.ends_with(end));
-    let apart = said.starts_with([' ', '\t']) || said.starts_with(|c: char| c.is_ascii_digit());
-    line.starts_with(CUDA) || graded && apart && (tool(name) || tool(plain) || grade.is_none() && code)
+    words.next().is_some_and(named) && words.nth(1).is_none()
 }
 
 /// Whether a line begins as the rest of one that was broken off: within a sentence or a word.
@@ -288,7 +244,7 @@ fn holds(line: &str, marks: &[&str]) -> bool {
 
 /// Whether the message so far is the output of a build that goes on below the command that failed: what the shell says
 /// of that command is part of it.
-fn in_build<P>(lines: &[(String, P)]) -> bool {
+pub(super) fn in_build<P>(lines: &[(String, P)]) -> bool {
     let last = |head: &str| lines.iter().rposition(|(line, _)| line.trim_start().starts_with(head));
     last("FAILED: ") > last(BUILD_STOPPED)
 }
@@ -324,39 +280,41 @@ mod tests {
     }
 
     #[test]
-    fn what_a_compiler_a_linker_or_a_loader_says_is_of_the_message() {
+    fn what_a_tool_says_is_of_the_message_and_what_a_person_indents_or_heads_so_is_not() {
+        let first = "Failed to load.";
+        let below = |line: &str| sure(&format!("{first}\n{line}")) - first.len();
         for line in [
-            "nvcc fatal   : Unsupported gpu architecture 'compute_121a'",
-            "ptxas error   : Entry function uses too much shared data",
             "/usr/bin/ld: cannot find -lcuda",
-            "/usr/bin/x86_64-linux-gnu-gcc-12: fatal error: cannot execute 'cc1plus'",
-            "collect2: error: ld returned 1 exit status",
-            "/bin/sh: 1: /usr/local/cuda/bin/nvcc: not found",
-            "/root/x/bind.cpp:1:10: fatal error: Python.h: No such file or directory",
-            "csrc/moe.cu(12): error: identifier \"x\" is undefined",
-            "/usr/lib/python3.12/site-packages/vllm/_C.abi3.so: undefined symbol: _ZN3c10",
-            "libcudart.so.12: cannot open shared object file: No such file or directory",
-            "CUDA error: no kernel image is available for execution on the device",
+            "  key: value",
+            "`ptxas` stderr:",
+            "STDERR:",
         ] {
-            let message = format!("Failed to load.\n{line}");
-            assert_eq!(sure(&message), message.len(), "{line}");
+            assert_eq!(below(line), line.len() + 1, "{line}");
         }
         for line in [
-            "Update: CUDA out of memory with the other one",
-            "vllm/vllm-openai:latest says CUDA out of memory",
-            "Qwen/Qwen3-8B: CUDA out of memory",
-            "/models/a: CUDA out of memory",
-            "With gcc I get this: no room",
-            "make sure: nothing else runs",
-            "https://host/a.c: see there",
-            "entrypoint.sh: line 7: vllm: command not found",
+            "cc: @someone: I get CUDA out of memory too",
+            "stderr: nothing else, but yesterday CUDA out of memory",
+            "  > RuntimeError: CUDA error: an illegal memory access was encountered",
+            "  - No space left on device: checked, there is enough",
+            "\t* CUDA out of memory: no",
         ] {
-            assert_eq!(
-                sure(&format!("Failed to load.\n{line}")),
-                "Failed to load.".len(),
-                "{line}"
-            );
+            assert_eq!(below(line), 0, "{line}");
         }
+    }
+
+    #[test]
+    fn a_blank_line_ends_what_neither_indents_nor_announces_more() {
+        let over = |lines: &[&str], text: &str| {
+            let lines: Vec<(String, ())> = lines.iter().map(|line| ((*line).to_owned(), ())).collect();
+            is_over(&lines, text, false, Known::No, true)
+        };
+        assert!(over(&["Failed to load."], "    Yesterday it was another."));
+        assert!(!over(&["Failed to load. Run:"], "    pip install x"));
+        assert!(!over(&["Failed to load.", "  a: 1"], "  b: 2"));
+        let build = ["Error building extension 'a': [1/2] nvcc -c a.cu", "FAILED: a.o"];
+        assert!(!over(&build, "1 error detected in the compilation of \"a.cu\"."));
+        assert!(!over(&build, "ninja: build stopped: subcommand failed."));
+        assert!(over(&build, "On my other box c++: fatal error: no room"));
     }
 
     #[test]

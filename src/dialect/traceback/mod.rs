@@ -6,6 +6,7 @@
 mod lines;
 mod message;
 mod step;
+mod tools;
 
 use std::collections::HashMap;
 

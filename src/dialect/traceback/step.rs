@@ -6,7 +6,7 @@ use super::lines::{
     bare_kind, exception_line, frame_line, is_exception_type, is_group_rule, is_marker, native_frame, notebook_code,
     notebook_frame,
 };
-use super::message::{Known, is_over, is_whole};
+use super::message::{Known, in_build, is_over, is_whole};
 use super::{Line, Open, RawException, RawFrame, Shape, Site, State};
 
 /// Frames kept of one exception; deeper stacks keep the outermost and the innermost half.
@@ -163,6 +163,8 @@ pub(super) fn step_message<P: Clone>(
     if open.bytes + text.len() <= MAX_MESSAGE_BYTES {
         open.bytes += text.len() + 1;
         open.current.lines.push((text.trim_end().to_owned(), place()));
+        // A blank line of a build's parts the next line only.
+        open.after_blank &= !in_build(&open.current.lines);
     } else {
         open.block.cut += 1;
     }
