@@ -701,6 +701,16 @@ fn numbers_of_the_message_are_the_values_to_set() {
         "{:?}",
         ids(&blocks)
     );
+    let beside = vllm(
+        "{'gpu_memory_utilization': 0.92}",
+        "auto",
+        "ValueError: Free memory on device cuda:0 (30.00/79.10 GiB) on startup is less than the engine's budget after excluding external process's weights (0.92, 52.78 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.",
+    );
+    assert!(
+        ids(&beside).iter().all(|id| *id != "budget-for-external-weights"),
+        "a larger share needs still more free memory: {:?}",
+        ids(&beside)
+    );
     let occupied = vllm(
         "{'gpu_memory_utilization': 0.95}",
         "auto",

@@ -10,6 +10,8 @@ use crate::remedy::versions::Version;
 
 /// Kept free beside a computed need, in GiB: measurements of two starts differ by some hundred MiB.
 const MARGIN: Gib = Gib(0.5);
+/// The least that is no rounding of the figures which vLLM prints.
+const HELD_LEAST: Gib = Gib(1.0);
 /// Kept free beside an allocation that failed, as a share of the device: it was one of many still to come.
 const FAILED_MARGIN: Share = Share(0.02);
 /// Growth of a node not yet seen when Ray's monitor cuts a peak short, as a share of the pool (an assumption).
@@ -130,15 +132,24 @@ pub fn for_free_memory(e: &Evidence) -> Sum {
     let (Some(free), Some(total)) = (e.gib("gpu_free_gib"), e.size("gpu_total_gib")) else {
         return Sum::Missing("the free and total memory of the device");
     };
-    let to = (free - MARGIN) / total;
+    // From vLLM 0.32 on, weights that another process holds for the engine are part of its share, and no part of what it
+    // asks for.
+    let asked = e.utilization().zip(e.gib("requested_gib"));
+    let held = asked.map(|(u, requested)| u.share * total - requested);
+    let held = held.filter(|held| *held > HELD_LEAST).unwrap_or(Gib(0.0));
+    let to = (free + held - MARGIN) / total;
     let rounded = to.floor();
     let weights = e.weights_before.map_or(Gib(0.0), Gib);
-    if rounded.0 <= 0.0 || rounded * total <= weights {
+    if rounded.0 <= 0.0 || rounded * total <= weights + held {
         return Sum::Unfit;
     }
     let from = e.utilization().map_or_else(|| "unknown".to_owned(), |u| u.to_string());
+    let beside = match held.0 > 0.0 {
+        true => format!(" + {held} held by another process"),
+        false => String::new(),
+    };
     let sum = format!(
-        "({free} free - {MARGIN} margin) / {total} GiB = {:.4}, rounded down to {rounded}",
+        "({free} free{beside} - {MARGIN} margin) / {total} GiB = {:.4}, rounded down to {rounded}",
         to.0
     );
     Computed::from_to(from, rounded, sum)

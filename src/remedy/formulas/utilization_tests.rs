@@ -186,6 +186,15 @@ fn free_memory_bounds_the_share() {
         assert_eq!(to(&sum), suggested, "{free}");
         assert!(value <= highest && highest - value <= 0.04, "{free}: {value}");
     }
+    // 0.92 x 79.1 - 52.78 = 19.99 held beside it; (30 + 19.99 - 0.5) / 79.1 = 0.6257
+    let figures = [
+        ("gpu_free_gib", 30.0),
+        ("gpu_total_gib", 79.1),
+        ("requested_gib", 52.78),
+    ];
+    let case = Case::figures(&figures).set("gpu_memory_utilization", "0.92");
+    let sum = for_free_memory(&case.evidence("gpu-mem.occupied", "vllm", "0.32.0", "device-init"));
+    assert_eq!(to(&sum), "0.62");
     let case = Case::figures(&[("gpu_free_gib", 0.3), ("gpu_total_gib", 80.0)]);
     assert_eq!(
         for_free_memory(&case.evidence("gpu-mem.occupied", "vllm", "0.25.1", "")),
