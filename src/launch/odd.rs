@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::Launches;
 use super::differences::{Difference, Value, Weight, differences};
+use super::names::is_ip;
 use super::nodes::HEADS;
 
 /// How the interfaces begin that a machine makes for itself: bridges of containers and virtual machines, loop-backs.
@@ -136,9 +137,9 @@ fn address(values: &ByNode, is_head: &dyn Fn(&str) -> bool) -> Option<Odd> {
         let told = only(values, node).filter(|told| *told != right && are_comparable(told, &right))?;
         Some(Odd::Address {
             node: node.clone(),
-            told: place(&told),
+            told: place(&told).into(),
             head: head.clone(),
-            right: place(&right),
+            right: place(&right).into(),
         })
     })
 }
@@ -146,17 +147,16 @@ fn address(values: &ByNode, is_head: &dyn Fn(&str) -> bool) -> Option<Odd> {
 /// Whether two addresses name hosts in the same way: a name may stand for any address.
 fn are_comparable(a: &str, b: &str) -> bool {
     let by_number = |text: &str| {
-        let host = text.split_once("://").map_or(text, |(_, place)| place);
-        let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
-        host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok()
+        let place = place(text);
+        let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
+        is_ip(host.trim_matches(['[', ']']))
     };
     by_number(a) == by_number(b)
 }
 
 /// An address without the scheme of a URL.
-fn place(text: &Arc<str>) -> Arc<str> {
-    text.split_once("://")
-        .map_or_else(|| text.clone(), |(_, place)| place.into())
+fn place(text: &str) -> &str {
+    text.split_once("://").map_or(text, |(_, place)| place)
 }
 
 /// A node rank, and the address at which its nodes meet.

@@ -38,7 +38,7 @@ impl OwnNames {
             let own = self.containers(catalog, launches);
             return !own.is_empty() && !own.iter().any(|own| are_one_job(own, container));
         }
-        let listed = signature.is_some_and(|def| LISTED.iter().any(|end| def.id.ends_with(end)));
+        let listed = signature.is_some_and(|def| LISTED.contains(&def.id.as_str()));
         let running = || listed && is_listed(launches, "running_container");
         let Some(label) = event.victim.label.as_deref() else {
             // What is said of a container that runs are the exit codes of its health check.
@@ -106,7 +106,7 @@ fn template(unit: &str) -> &str {
     unit.split_once('@').map_or(unit, |(template, _)| template)
 }
 
-/// Ends of the ids of signatures whose lines tell in a listing how a container ended.
+/// Signatures whose lines tell in a listing how a container ended.
 const LISTED: &[&str] = &["compose.status", "docker.status", "docker.exit-code"];
 
 /// Whether a listing shows what is named for an engine to run.
@@ -131,7 +131,9 @@ fn are_one_service(own: &str, told: &str, listed: bool) -> bool {
 
 /// Whether two containers can be of one job: named for the same thing, or for a part of one that runs on several nodes.
 fn are_one_job(own: &str, told: &str) -> bool {
-    let thing = |name: &str| name.split('-').next().map(str::to_owned);
+    fn thing(name: &str) -> Option<&str> {
+        name.split('-').next()
+    }
     own == told || thing(own) == thing(told) || is_node_name(told)
 }
 
@@ -145,7 +147,9 @@ fn service(container: &str) -> &str {
 /// Whether two pods can be of one job: of one set, or a leader and its workers, whose names begin with the leader's or
 /// with that of their cluster.
 fn are_one_set(own: &str, told: &str) -> bool {
-    let set = |pod: &str| pod.rsplit_once('-').map(|(set, _)| set.to_owned());
+    fn set(pod: &str) -> Option<&str> {
+        pod.rsplit_once('-').map(|(set, _)| set)
+    }
     let below = |of: &str| told.strip_prefix(of).is_some_and(|rest| rest.starts_with('-'));
     let cluster = own.split_once("-head-").map(|(cluster, _)| cluster);
     own == told || set(own) == set(told) || below(own) || cluster.is_some_and(below)

@@ -4,7 +4,7 @@
 //! pasted the log stands below it like a further line of it. Never knows what a message means.
 
 use super::lines::{exception_line, looks_like_error};
-use super::tools::{is_of_build, is_of_tool};
+use super::tools::{is_number, is_of_build, is_of_tool};
 
 /// Reports inside an exception message that hold blank lines: Ray's memory report.
 const LONG_REPORTS: &[&str] = &["running low on memory"];
@@ -212,7 +212,7 @@ fn is_warning(text: &str) -> bool {
     let category = said.split(": ").next().unwrap_or(said);
     let at_line = place
         .rsplit_once(':')
-        .is_some_and(|(file, line)| !file.is_empty() && !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()));
+        .is_some_and(|(file, line)| !file.is_empty() && is_number(line));
     at_line && category.ends_with("Warning") && category.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 

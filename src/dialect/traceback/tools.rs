@@ -247,7 +247,8 @@ fn is_of_cuda(text: &str) -> bool {
     CUDA_TEXTS.contains(&text) || text.starts_with(CUBLAS.0) && text.ends_with(CUBLAS.1)
 }
 
-fn is_number(text: &str) -> bool {
+/// Whether that is a number of decimal digits.
+pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
